@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# make help lists the targets.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+PYTHON  ?= /usr/bin/python3
+SUDO    := $(if $(filter-out 0,$(shell id -u)),sudo,)
+PACKAGES := libbpf libelf ncursesw jansson libcap libmnl liburing
+
+# make SAN=1: the same tree with AddressSanitizer and UndefinedBehaviorSanitizer, built beside it.
+SAN     ?=
+BUILD   := $(if $(SAN),build/san,build)
+SAN_FLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer,)
+comma   := ,
+
+Q       := $(if $(V),,@)
+say     = $(if $(V),,@printf '  %-8s%s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)')
+
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+           -Wwrite-strings -Wformat=2 -Wvla
+CFLAGS  ?= -O2 -g
+ALL_CFLAGS = $(CFLAGS) -std=c17 -D_GNU_SOURCE -pthread $(WARN) $(SAN_FLAGS) \
+           -Iuser -Ibpf -I$(BUILD)/gen $(shell pkg-config --cflags $(PACKAGES))
+ALL_LDLIBS = $(shell pkg-config --libs $(PACKAGES)) -lm -pthread $(SAN_FLAGS)
+
+BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-missing-declarations \
+           -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf $(if $(MULTIARCH),-I/usr/include/$(MULTIARCH)) \
+           $(shell pkg-config --cflags libbpf)
+
+BPF_SRC  := $(wildcard bpf/*.bpf.c)
+BPF_OBJ  := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.o)
+SKEL     := $(BUILD)/gen/layover.skel.h
+USER_SRC := $(wildcard user/*.c user/*/*.c)
+USER_OBJ := $(USER_SRC:user/%.c=$(BUILD)/obj/%.o)
+LIB_OBJ  := $(filter-out $(BUILD)/obj/main.o,$(USER_OBJ))
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+TOOL_SRC := $(wildcard tools/*.c)
+TOOL_BIN := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%)
+TEST_BPF_SRC := $(wildcard tests/net/bpf/*.bpf.c)
+TEST_BPF_OBJ := $(TEST_BPF_SRC:tests/net/bpf/%.bpf.c=$(BUILD)/test-bpf/%.o)
+MAN_SRC  := $(wildcard docs/man/*.rst)
+MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
+
+.PHONY: all build help deps demo test test-unit test-net bench lint install clean man
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: deps
+	$(Q)$(MAKE) --no-print-directory build
+
+build: $(BUILD)/layover
+
+help:
+	@echo 'make demo      install what is missing, build, run a ping-pong in a lab, print its split'
+	@echo 'make test      install what is missing, build, run unit and kernel tests (root or sudo)'
+	@echo 'make           install what is missing and build build/layover'
+	@echo 'make bench     probe effect on/off, and the driver side by side with its peers'
+	@echo 'make lint      formatting, static analysis, shell scripts, function length'
+	@echo 'make install   into PREFIX=$(PREFIX), under DESTDIR'
+	@echo 'make deps      only install what is missing'
+	@echo 'make clean     remove build/'
+	@echo 'SAN=1 builds and tests with ASan and UBSan; V=1 shows the commands.'
+
+deps:
+	$(Q)tools/deps.sh build
+
+demo: all
+	$(Q)$(SUDO) $(BUILD)/layover ping --lab -t 3
+
+# --- kernel side ---------------------------------------------------------------------------------
+
+$(BUILD)/bpf/%.o: bpf/%.bpf.c
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/bpf/layover.linked: $(BPF_OBJ)
+	$(call say,LINK)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(BUILD)/bpf/layover.linked
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name layover_bpf > $@
+
+# --- user side -----------------------------------------------------------------------------------
+
+$(BUILD)/obj/%.o: user/%.c | $(SKEL)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/layover: $(USER_OBJ)
+	$(call say,LD)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
+
+$(BUILD)/unit/%: tests/unit/%.c $(LIB_OBJ)
+	$(call say,UNIT)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(ALL_LDLIBS) -lcmocka
+
+$(BUILD)/tools/%: tools/%.c
+	$(call say,TOOL)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< -lm -pthread
+
+$(BUILD)/test-bpf/%.o: tests/net/bpf/%.bpf.c
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/man/%: docs/man/%.rst
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)rst2man $< $@
+
+man: $(MAN)
+
+-include $(BPF_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(TEST_BPF_OBJ:.o=.d)
+
+# --- tests ---------------------------------------------------------------------------------------
+
+test:
+	$(Q)tools/deps.sh build test
+	$(Q)$(MAKE) --no-print-directory test-unit
+	$(Q)$(MAKE) --no-print-directory test-net
+
+test-unit: $(UNIT_BIN)
+	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
+
+test-net: $(BUILD)/layover $(TEST_BPF_OBJ) $(TOOL_BIN)
+	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net
+
+bench:
+	$(Q)tools/deps.sh build bench
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/layover $(TOOL_BIN)
+	$(Q)$(SUDO) $(PYTHON) tools/bench.py
+
+lint:
+	$(Q)tools/deps.sh build test lint
+	$(Q)$(MAKE) --no-print-directory $(SKEL)
+	$(Q)tools/lint.sh
+
+install: $(BUILD)/layover $(MAN)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/layover $(DESTDIR)$(PREFIX)/bin/layover
+	$(if $(MAN),install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/)
+
+clean:
+	rm -rf build
