@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the user side tells the kernel side, and the counters it reads back. Both live in .bss. */
+#ifndef LAYOVER_ABI_CONFIG_H
+#define LAYOVER_ABI_CONFIG_H
+
+#include <linux/types.h>
+
+enum { SEND_CALLS = 5 };
+
+struct config {
+	__u16 client_port, server_port; /* of the flow to trace, host order; 0/0: none */
+	__u8 proto;                     /* IPPROTO_TCP, IPPROTO_UDP */
+	__u8 driver_seq_bytes;          /* UDP: bytes of the driver's sequence number in the payload, 0: none */
+	__u8 pad[2];
+	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send family of system calls */
+};
+
+struct counters {
+	__u64 records; /* handed to the ring buffer */
+	__u64 dropped; /* not taken by the ring buffer: it was full */
+	__u64 unfinished; /* turns given up because a new message started first */
+};
+
+#endif

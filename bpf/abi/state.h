@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the kernel side remembers between hooks that do not know the socket. It lives in .bss, which the
+ * user side maps, hence its place here; the user side does not touch it.
+ */
+#ifndef LAYOVER_ABI_STATE_H
+#define LAYOVER_ABI_STATE_H
+
+#include <linux/types.h>
+
+enum {
+	CPUS = 1024,  /* power of two; CPUs beyond share a state, and lose hooks to it */
+	SLOTS = 1024, /* power of two */
+};
+
+/* What the CPU is doing, for hooks that see the CPU only. */
+struct cpu_state {
+	__u64 softirq;       /* when its NET_RX softirq started */
+	__u64 send_enter;    /* when a task entered a send call here … */
+	__u32 send_pid;      /* … and which */
+	__u32 pad;
+	__u64 ready_sk;      /* the socket that is announcing data: the next wake-up here is its doing */
+	__u64 pad2[4];
+};
+
+/*
+ * A packet on its way to a socket, by sk_buff address: the address is unique while the packet lives, and
+ * entering the stack overwrites what an earlier packet at that address left. Two packets that share a
+ * slot lose the older one's hooks, never mix them: `skb` is compared.
+ */
+struct arrival {
+	__u64 skb;
+	__u64 irq, softirq, stack_in; /* stack_in is 0 until the packet enters the stack */
+	__u16 irq_cpu, cpu;
+	__u32 pad;
+	__u64 pad2[3];
+};
+
+/* A reader on its way to a CPU, by thread id. Same rule for shared slots. */
+struct wake {
+	__u64 sk;
+	__u64 waking, running;
+	__u32 pid;
+	__u16 waking_cpu, running_cpu;
+	__u64 pad[4];
+};
+
+#endif

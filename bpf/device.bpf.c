@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The device layer on the way out: from TCP/IP to the qdisc, from the qdisc to the driver. */
+#include "turn.bpf.h"
+
+struct tcp_wire {
+	__be16 source, dest;
+	__be32 seq, ack;
+	__u8 data_offset; /* high four bits, in 32-bit words */
+	__u8 flags;
+};
+
+/* Where the transport header starts, counted from skb->data (which is at the link header here). */
+static __always_inline __u32 transport_offset(const struct sk_buff *skb)
+{
+	return skb->transport_header - (__u32)(skb->data - skb->head);
+}
+
+/* The sequence number after the segment's last byte; false when it carries no data. */
+static __always_inline bool segment_end(const struct sk_buff *skb, __u32 *end)
+{
+	struct tcp_wire tcp;
+	__u32 headers;
+
+	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
+		return false;
+	headers = transport_offset(skb) + (tcp.data_offset >> 4) * 4;
+	if (skb->len <= headers)
+		return false;
+	*end = bpf_ntohl(tcp.seq) + skb->len - headers;
+	return true;
+}
+
+/*
+ * A first transmission reaches the device before TCP moves snd_nxt past it; a retransmission lies behind
+ * snd_nxt. (The sk_buff's address tells nothing: both leave from the same one. And a packet passes here
+ * once per stacked device, so "seen before" tells nothing either.)
+ */
+static __always_inline void tcp_queued(struct turn *turn, const struct sock *sk,
+				       const struct sk_buff *skb, __u64 now)
+{
+	struct turn_record *r = &turn->record;
+	__u32 end;
+
+	if (!segment_end(skb, &end))
+		return;
+	turn->resent = !after(end, BPF_CORE_READ((const struct tcp_sock *)sk, snd_nxt));
+	if (turn->resent) {
+		r->flags |= RECORD_RETRANSMITTED;
+		if (end != (__u32)r->send_id)
+			return;
+		hit(turn, HOOK_re_queue, now);
+	} else {
+		turn_begin_send(turn);
+		if ((turn->seen_ids & SEEN_SEND) && end == (__u32)r->send_id)
+			return; /* the same packet again, one device further down */
+		turn->seen_ids |= SEEN_SEND;
+		r->send_id = end;
+		hit(turn, HOOK_dev_queue, now);
+	}
+	turn->tx_skb = (__u64)skb;
+}
+
+/* UDP: every fragment passes here, the last one counts. The first one holds the driver's number. */
+static __always_inline void udp_queued(struct turn *turn, struct sk_buff *skb, __u64 now)
+{
+	const unsigned char *payload = skb->head + skb->transport_header + 8;
+	struct cpu_state *cpu = cpu_state();
+
+	if (turn_begin_send(turn)) {
+		if (cpu->send_pid && cpu->send_pid == (__u32)bpf_get_current_pid_tgid())
+			hit(turn, HOOK_send_enter, cpu->send_enter);
+	}
+	if (!turn->record.t[HOOK_dev_queue]) {
+		turn->record.send_id = 0;
+		bpf_probe_read_kernel(&turn->record.send_id, config.driver_seq_bytes & 15, payload);
+	}
+	hit(turn, HOOK_dev_queue, now);
+	turn->tx_skb = (__u64)skb;
+}
+
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(dev_queue, struct sk_buff *skb)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct sock *sk = skb->sk;
+	struct turn *turn = turn_of(sk);
+
+	if (!turn)
+		return 0;
+	if (turn->record.proto == IPPROTO_TCP)
+		tcp_queued(turn, sk, skb, now);
+	else
+		udp_queued(turn, skb, now);
+	return 0;
+}
+
+/* A packet split in software (GSO) below the qdisc comes out as new ones: the last byte tells. */
+static __always_inline bool carries_last_byte(const struct turn *turn, const struct sk_buff *skb)
+{
+	__u32 end;
+
+	if (turn->tx_skb == (__u64)skb)
+		return true;
+	return turn->record.proto == IPPROTO_TCP && segment_end(skb, &end) &&
+	       end == (__u32)turn->record.send_id;
+}
+
+SEC("tp_btf/net_dev_start_xmit")
+int BPF_PROG(dev_xmit, struct sk_buff *skb)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct turn *turn = turn_of(skb->sk);
+
+	if (!turn || !carries_last_byte(turn, skb))
+		return 0;
+	hit(turn, turn->resent ? HOOK_re_xmit : HOOK_dev_xmit, now);
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types that are read, with only the fields that are read. preserve_access_index makes
+ * libbpf find the real offsets in the running kernel's BTF, so the build needs no kernel's headers.
+ */
+#ifndef LAYOVER_KERNEL_H
+#define LAYOVER_KERNEL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define MSG_PEEK    2
+
+/* include/linux/interrupt.h, an anonymous enum, so CO-RE cannot look it up; unchanged since 2.6. */
+#define NET_RX_SOFTIRQ 3
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common {
+	__be16 skc_dport;
+	__u16 skc_num;
+};
+
+struct sk_buff_head {
+	struct sk_buff *next, *prev;
+	__u32 qlen;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
+	__u16 sk_protocol;
+};
+
+struct sk_buff {
+	struct sock *sk;
+	char cb[48];
+	unsigned int len;
+	__u16 transport_header;
+	unsigned char *head, *data;
+};
+
+/* Overlays sk_buff.cb while TCP owns the packet. */
+struct tcp_skb_cb {
+	__u32 seq, end_seq;
+};
+
+struct tcp_sock {
+	__u32 snd_nxt;
+};
+
+struct task_struct {
+	int pid;
+};
+
+#pragma clang attribute pop
+
+#endif

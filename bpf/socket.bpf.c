@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The socket layer: TCP and UDP take a message, find its socket, announce and copy it. */
+#include "turn.bpf.h"
+
+static __always_inline int send_started(struct sock *sk)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct turn *turn = turn_of(sk);
+	struct cpu_state *cpu;
+
+	if (!turn || !turn_begin_send(turn))
+		return 0;
+	hit(turn, HOOK_send_tcp, now);
+	cpu = cpu_state();
+	if (cpu->send_pid && cpu->send_pid == (__u32)bpf_get_current_pid_tgid())
+		hit(turn, HOOK_send_enter, cpu->send_enter);
+	return 0;
+}
+
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(send_tcp, struct sock *sk)
+{
+	return send_started(sk);
+}
+
+SEC("fentry/tcp_sendmsg_locked")
+int BPF_PROG(send_tcp_fentry, struct sock *sk)
+{
+	return send_started(sk);
+}
+
+SEC("fentry/udp_sendmsg")
+int BPF_PROG(send_udp_fentry, struct sock *sk)
+{
+	return send_started(sk);
+}
+
+SEC("fentry/udpv6_sendmsg")
+int BPF_PROG(send_udp6_fentry, struct sock *sk)
+{
+	return send_started(sk);
+}
+
+/* Runs in softirq, or in the reader's context when the packet waited in the socket's backlog. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
+{
+	const struct tcp_skb_cb *cb = (const void *)skb->cb;
+	__u32 end = cb->end_seq;
+	struct turn *turn;
+	__u64 now;
+
+	if (end == cb->seq) /* a pure ACK */
+		return 0;
+	now = bpf_ktime_get_ns();
+	turn = turn_of(sk);
+	if (!turn)
+		return 0;
+	if ((turn->seen_ids & SEEN_RECV) && !after(end, (__u32)turn->record.recv_id))
+		return 0; /* known bytes, sent again */
+	turn_begin_receive(turn);
+	turn->seen_ids |= SEEN_RECV;
+	turn->record.recv_id = end;
+	turn_take_arrival(turn, skb);
+	hit(turn, HOOK_sock_in, now);
+	return 0;
+}
+
+/* The driver's own sequence number, at the start of a UDP payload. */
+static __always_inline __u64 driver_seq(const unsigned char *payload)
+{
+	__u64 seq = 0;
+
+	bpf_probe_read_kernel(&seq, config.driver_seq_bytes & 15, payload);
+	return seq;
+}
+
+/*
+ * UDP: the newest datagram of the socket's queue is the one announced. Late replies to earlier requests
+ * are counted, so that the receive call which takes the wanted one is known.
+ */
+static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
+{
+	struct sk_buff *skb = sk->sk_receive_queue.prev;
+	__u64 id;
+
+	turn->ready++;
+	id = driver_seq(skb->head + skb->transport_header + 8);
+	if (turn->record.role == ROLE_CLIENT && config.driver_seq_bytes && id != turn->record.send_id)
+		return false;
+	turn_begin_receive(turn);
+	turn->record.recv_id = id;
+	turn->wanted = turn->ready;
+	turn_take_arrival(turn, skb);
+	return true;
+}
+
+static __always_inline int announced(struct sock *sk)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct turn *turn = turn_of(sk);
+
+	if (!turn)
+		return 0;
+	if (turn->record.proto == IPPROTO_UDP && !udp_arrived(turn, sk))
+		return 0;
+	hit(turn, HOOK_data_ready, now);
+	cpu_state()->ready_sk = (__u64)sk;
+	return 0;
+}
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(data_ready, struct sock *sk)
+{
+	return announced(sk);
+}
+
+SEC("fentry/sock_def_readable")
+int BPF_PROG(data_ready_fentry, struct sock *sk)
+{
+	return announced(sk);
+}
+
+/* TCP owns the packets of its receive queue, so skb->sk is the reader's socket. */
+SEC("tp_btf/skb_copy_datagram_iovec")
+int BPF_PROG(copy, struct sk_buff *skb, int len)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct turn *turn = turn_of(skb->sk);
+
+	if (turn && turn->phase == PHASE_RECEIVE)
+		hit(turn, HOOK_copy, now);
+	return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state machine that all rooms call. One `struct turn` lives in each traced socket's storage; a room
+ * finds it with turn_of() and reports what happened. A turn alternates between sending and receiving:
+ *
+ *   client: [send … receive …] → record when the next send starts
+ *   server: [receive … send …] → record when the next receive starts
+ */
+#ifndef LAYOVER_TURN_BPF_H
+#define LAYOVER_TURN_BPF_H
+
+#include "kernel.h"
+#include "abi/config.h"
+#include "abi/record.h"
+#include "abi/state.h"
+
+enum phase { PHASE_NONE, PHASE_SEND, PHASE_RECEIVE };
+
+struct turn {
+	struct turn_record record;
+	__u64 tx_skb; /* the packet that carried the last byte to the device layer */
+	__u32 ready, taken, wanted; /* UDP: datagrams queued, received, index of the one that counts */
+	__u8 phase;                 /* enum phase */
+	__u8 written;               /* UDP: the send call returned: the next packet is a new message */
+	__u8 resent;                /* tx_skb is a retransmission */
+	__u8 seen_ids;              /* SEEN_SEND, SEEN_RECV: the ids hold a number */
+};
+
+enum { SEEN_SEND = 1, SEEN_RECV = 2 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct turn);
+} turns SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} records SEC(".maps") __weak;
+
+struct config config SEC(".bss") __weak;
+struct counters counters SEC(".bss") __weak;
+struct cpu_state cpu_states[CPUS] SEC(".bss") __weak;
+struct arrival arrivals[SLOTS] SEC(".bss") __weak;
+struct wake wakes[SLOTS] SEC(".bss") __weak;
+
+/* TCP sequence numbers wrap (RFC 9293, 3.4). */
+static __always_inline bool after(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) > 0;
+}
+
+static __always_inline __u16 this_cpu(void)
+{
+	return (__u16)bpf_get_smp_processor_id();
+}
+
+static __always_inline struct cpu_state *cpu_state(void)
+{
+	return &cpu_states[bpf_get_smp_processor_id() & (CPUS - 1)];
+}
+
+/* sk_buffs come from a slab of 256-byte objects. */
+static __always_inline struct arrival *arrival_slot(const void *skb)
+{
+	return &arrivals[((__u64)skb >> 8) & (SLOTS - 1)];
+}
+
+static __always_inline struct wake *wake_slot(__u32 pid)
+{
+	return &wakes[pid & (SLOTS - 1)];
+}
+
+static __always_inline enum role role_of(const struct sock *sk)
+{
+	__u16 local = sk->__sk_common.skc_num;
+	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
+
+	if (!config.server_port || sk->sk_protocol != config.proto)
+		return ROLE_NONE;
+	/* An unconnected UDP socket has no remote port. */
+	if (local == config.server_port && (remote == config.client_port || !remote))
+		return ROLE_SERVER;
+	if (local == config.client_port && (remote == config.server_port || !remote))
+		return ROLE_CLIENT;
+	return ROLE_NONE;
+}
+
+/* The turn of a traced socket, made when a socket of the traced flow is first seen; NULL otherwise. */
+static __always_inline struct turn *turn_of(struct sock *sk)
+{
+	struct turn *turn;
+	enum role role;
+
+	if (!sk)
+		return NULL;
+	turn = bpf_sk_storage_get(&turns, sk, NULL, 0);
+	if (turn)
+		return turn;
+	role = role_of(sk);
+	if (role == ROLE_NONE)
+		return NULL;
+	turn = bpf_sk_storage_get(&turns, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!turn)
+		return NULL;
+	turn->record.role = role;
+	turn->record.proto = config.proto;
+	turn->record.flow = (__u32)config.client_port << 16 | config.server_port;
+	return turn;
+}
+
+static __always_inline void hit(struct turn *turn, enum hook hook, __u64 now)
+{
+	turn->record.t[hook] = now;
+	turn->record.cpu[hook] = this_cpu();
+}
+
+static __always_inline void turn_emit(struct turn *turn)
+{
+	/* No wake-up: the reader comes between trips, not during one. */
+	if (bpf_ringbuf_output(&records, &turn->record, sizeof(turn->record), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&counters.dropped, 1);
+}
+
+static __always_inline void turn_clear(struct turn *turn)
+{
+	struct turn_record *r = &turn->record;
+
+	__builtin_memset(r->t, 0, sizeof(r->t));
+	r->send_bytes = r->recv_bytes = 0;
+	r->writes = r->reads = 0;
+	r->flags = 0;
+}
+
+/* The socket starts to send a message. Returns false when it is a further write of the same one. */
+static __always_inline bool turn_begin_send(struct turn *turn)
+{
+	if (turn->phase == PHASE_SEND && !turn->written)
+		return false;
+	if (turn->record.role == ROLE_CLIENT) {
+		if (turn->record.t[HOOK_recv_exit])
+			turn_emit(turn);
+		else if (turn->phase != PHASE_NONE)
+			__sync_fetch_and_add(&counters.unfinished, 1);
+		turn_clear(turn);
+	}
+	turn->phase = PHASE_SEND;
+	turn->written = 0;
+	return true;
+}
+
+/* A message starts to arrive at the socket. Nothing happens for a further packet of the same one. */
+static __always_inline void turn_begin_receive(struct turn *turn)
+{
+	if (turn->phase == PHASE_RECEIVE)
+		return;
+	if (turn->record.role == ROLE_SERVER) {
+		if (turn->record.t[HOOK_dev_queue])
+			turn_emit(turn);
+		turn_clear(turn);
+	}
+	turn->phase = PHASE_RECEIVE;
+}
+
+/* The hooks that the packet passed before its socket was known. */
+static __always_inline void turn_take_arrival(struct turn *turn, const void *skb)
+{
+	struct arrival *a = arrival_slot(skb);
+	struct turn_record *r = &turn->record;
+	bool mine = a->skb == (__u64)skb;
+
+	r->t[HOOK_irq] = mine ? a->irq : 0;
+	r->cpu[HOOK_irq] = a->irq_cpu;
+	r->t[HOOK_softirq] = mine ? a->softirq : 0;
+	r->t[HOOK_stack_in] = mine ? a->stack_in : 0;
+	r->cpu[HOOK_softirq] = r->cpu[HOOK_stack_in] = a->cpu;
+}
+
+#endif

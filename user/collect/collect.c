@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collect/collect.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "abi/config.h"
+#include "abi/state.h"
+#include "base/error.h"
+#include "collect/probes.h"
+#include "layover.skel.h"
+
+struct collect {
+	struct layover_bpf *skel;
+	struct ring_buffer *ring;
+	bool chosen[PROBES_MAX];
+	struct bpf_link *links[PROBES_MAX];
+	collect_sink *sink;
+	void *arg;
+};
+
+/* libbpf's own warnings are for developers: LAYOVER_DEBUG shows them. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_DEBUG || !getenv("LAYOVER_DEBUG"))
+		return 0;
+	return vfprintf(stderr, format, args);
+}
+
+static struct bpf_program *program_of(const struct collect *c, int row)
+{
+	return bpf_object__find_program_by_name(c->skel->obj, probes[row].program);
+}
+
+static int take_record(void *arg, void *data, size_t size)
+{
+	struct collect *c = arg;
+
+	if (size == sizeof(struct turn_record))
+		c->sink(c->arg, data);
+	return 0;
+}
+
+static int load(struct collect *c)
+{
+	int rc;
+
+	c->skel = layover_bpf__open();
+	if (!c->skel)
+		return err_set(-errno, "cannot open the BPF object: %s", strerror(errno));
+	for (int i = 0; i < probe_count; i++)
+		bpf_program__set_autoload(program_of(c, i), c->chosen[i]);
+	rc = layover_bpf__load(c->skel);
+	if (rc)
+		return err_set(rc, "the kernel did not take the BPF programs: %s; LAYOVER_DEBUG=1 shows why",
+			       strerror(-rc));
+	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.records), take_record, c, NULL);
+	if (!c->ring)
+		return err_set(-errno, "cannot map the record buffer: %s", strerror(errno));
+	return 0;
+}
+
+static void configure(struct collect *c, int proto)
+{
+	static const long calls[SEND_CALLS] = {SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_write,
+					       SYS_writev};
+
+	c->skel->bss->config.proto = (uint8_t)proto;
+	for (int i = 0; i < SEND_CALLS; i++)
+		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
+}
+
+int collect_open(struct collect **out, const struct collect_options *options)
+{
+	struct collect *c = calloc(1, sizeof(*c));
+	int errors[PROBES_MAX];
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	libbpf_set_print(print_libbpf);
+	rc = probes_test(errors);
+	if (!rc) {
+		probes_choose(errors, options->proto, options->with, options->without, c->chosen);
+		rc = load(c);
+	}
+	if (rc) {
+		collect_close(c);
+		return rc;
+	}
+	configure(c, options->proto);
+	*out = c;
+	return 0;
+}
+
+void collect_close(struct collect *c)
+{
+	if (!c)
+		return;
+	collect_detach(c);
+	ring_buffer__free(c->ring);
+	layover_bpf__destroy(c->skel);
+	free(c);
+}
+
+int collect_attach(struct collect *c)
+{
+	for (int i = 0; i < probe_count; i++) {
+		if (!c->chosen[i] || c->links[i])
+			continue;
+		c->links[i] = bpf_program__attach(program_of(c, i));
+		if (!c->links[i]) {
+			int rc = -errno;
+
+			collect_detach(c);
+			return err_set(rc, "cannot attach to %s: %s", probes[i].target, strerror(-rc));
+		}
+	}
+	return 0;
+}
+
+void collect_detach(struct collect *c)
+{
+	for (int i = 0; i < probe_count; i++) {
+		bpf_link__destroy(c->links[i]);
+		c->links[i] = NULL;
+	}
+}
+
+uint32_t collect_hooks(const struct collect *c)
+{
+	uint32_t mask = 0;
+
+	for (int i = 0; i < probe_count; i++)
+		if (c->chosen[i])
+			mask |= 1u << probes[i].hook;
+	return mask;
+}
+
+void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
+		      uint8_t driver_seq_bytes)
+{
+	struct config *config = &c->skel->bss->config;
+
+	config->client_port = client_port;
+	config->driver_seq_bytes = driver_seq_bytes;
+	config->server_port = server_port;
+}
+
+int collect_drain(struct collect *c, collect_sink *sink, void *arg)
+{
+	c->sink = sink;
+	c->arg = arg;
+	return ring_buffer__consume(c->ring);
+}
+
+void collect_counters(const struct collect *c, struct collect_counters *out)
+{
+	const struct counters *counters = &c->skel->bss->counters;
+
+	*out = (struct collect_counters){counters->dropped, counters->unfinished, 0};
+	for (int i = 0; i < probe_count; i++) {
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+
+		if (c->chosen[i] &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program_of(c, i)), &info, &size))
+			out->recursion_misses += info.recursion_misses;
+	}
+}

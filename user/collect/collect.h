@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The kernel side seen from the user side: open, attach, point at a flow, read records. */
+#ifndef LAYOVER_COLLECT_H
+#define LAYOVER_COLLECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/record.h"
+
+struct collect;
+
+struct collect_options {
+	int proto;             /* IPPROTO_TCP or IPPROTO_UDP */
+	uint32_t with, without; /* bit masks of enum hook, as in probes_choose() */
+};
+
+struct collect_counters {
+	uint64_t dropped;          /* records the ring buffer had no room for */
+	uint64_t unfinished;       /* turns given up because a new message started first */
+	uint64_t recursion_misses; /* program runs that the kernel skipped */
+};
+
+/*
+ * Probes, chooses hooks, loads; nothing is attached yet. 0 or -errno with a sentence (-EPERM: not
+ * allowed, -ENOENT and others: this kernel cannot). The caller owns *out, freed by collect_close().
+ */
+int collect_open(struct collect **out, const struct collect_options *options);
+void collect_close(struct collect *c);
+
+/* Attaches all chosen hooks, or none: 0 or -errno with a sentence. Detaching is idempotent. */
+int collect_attach(struct collect *c);
+void collect_detach(struct collect *c);
+
+/* Bit mask of enum hook: the hooks that are loaded. */
+uint32_t collect_hooks(const struct collect *c);
+
+/*
+ * Points the hooks at one flow (ports in host order). driver_seq_bytes: how many bytes of the driver's
+ * sequence number each UDP payload starts with (0 … 8).
+ */
+void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
+		      uint8_t driver_seq_bytes);
+
+typedef void collect_sink(void *arg, const struct turn_record *record);
+
+/* Hands all waiting records to sink, oldest first per CPU. Returns their number or -errno. */
+int collect_drain(struct collect *c, collect_sink *sink, void *arg);
+
+void collect_counters(const struct collect *c, struct collect_counters *out);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collect/probes.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <linux/bpf.h>
+
+#include "base/error.h"
+
+const struct probe probes[] = {
+#define PROBE(hook, proto, program, kind, target, use)                                             \
+	{HOOK_##hook, PROBE_##proto, #program, PROBE_##kind, target, PROBE_##use},
+#include "abi/probes.def"
+#undef PROBE
+};
+
+const int probe_count = sizeof(probes) / sizeof(probes[0]);
+
+#define ROLE_IS_TX false
+#define ROLE_IS_RX true
+const struct hook_info hook_infos[HOOKS] = {
+#define HOOK(name, role, kind, layer, text) {#name, #layer, text, ROLE_IS_##role, HOOK_##kind},
+#include "abi/hooks.def"
+#undef HOOK
+};
+
+int hook_by_name(const char *name)
+{
+	for (int h = 0; h < HOOKS; h++)
+		if (!strcmp(hook_infos[h].name, name))
+			return h;
+	return -1;
+}
+
+static int target_btf_id(const struct btf *btf, const struct probe *probe)
+{
+	char name[128];
+
+	if (probe->kind == PROBE_FENTRY)
+		return btf__find_by_name_kind(btf, probe->target, BTF_KIND_FUNC);
+	snprintf(name, sizeof(name), "btf_trace_%s", probe->target);
+	return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
+}
+
+/* Loads and attaches `return 0`: the smallest program that needs all that a real one needs. */
+static int try_target(const struct btf *btf, const struct probe *probe)
+{
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options);
+	int id = target_btf_id(btf, probe);
+	int prog, link;
+
+	if (id < 0)
+		return -ENOENT;
+	options.attach_btf_id = (__u32)id;
+	options.expected_attach_type =
+		probe->kind == PROBE_TP ? BPF_TRACE_RAW_TP : BPF_TRACE_FENTRY;
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "layover_try", "GPL", nothing, 2, &options);
+	if (prog < 0)
+		return prog;
+	/* A typed tracepoint that loads also attaches; a function entry may still be refused. */
+	if (probe->kind == PROBE_TP) {
+		close(prog);
+		return 0;
+	}
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	close(prog);
+	if (link < 0)
+		return link;
+	close(link);
+	return 0;
+}
+
+/* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
+static void raise_memlock(void)
+{
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+}
+
+int probes_test(int errors[PROBES_MAX])
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool any = false;
+	int refused = -ENOENT;
+
+	if (!btf)
+		return err_set(-errno,
+			       "this kernel gives no type information (BTF, /sys/kernel/btf/vmlinux): %s; "
+			       "the split needs CONFIG_DEBUG_INFO_BTF",
+			       strerror(errno));
+	raise_memlock();
+	for (int i = 0; i < probe_count; i++) {
+		errors[i] = try_target(btf, &probes[i]);
+		any |= errors[i] == 0;
+		if (errors[i] && errors[i] != -ENOENT)
+			refused = errors[i];
+	}
+	btf__free(btf);
+	if (any)
+		return 0;
+	if (refused == -EPERM || refused == -EACCES)
+		return err_set(refused, "BPF is not allowed here; run as root or grant cap_bpf, "
+					"cap_perfmon and cap_net_admin");
+	return err_set(refused, "this kernel accepts no tracing program: %s", strerror(-refused));
+}
+
+static bool serves(const struct probe *probe, int proto)
+{
+	return probe->proto == PROBE_ANY ||
+	       probe->proto == (proto == IPPROTO_UDP ? PROBE_UDP : PROBE_TCP);
+}
+
+void probes_choose(const int errors[PROBES_MAX], int proto, uint32_t with, uint32_t without,
+		   bool chosen[PROBES_MAX])
+{
+	int first[HOOKS];
+
+	for (int h = 0; h < HOOKS; h++)
+		first[h] = -1;
+	for (int i = 0; i < probe_count; i++) {
+		const struct probe *p = &probes[i];
+		uint32_t bit = 1u << p->hook;
+		int before = first[p->hook];
+
+		chosen[i] = false;
+		if (errors[i] || !serves(p, proto) || (without & bit))
+			continue;
+		if (p->use == PROBE_LEAN && first[HOOK_send_tcp] >= 0 && !(with & bit))
+			continue;
+		/* Further functions of the same kind cover the other address family. */
+		if (before >= 0 && (p->kind != PROBE_FENTRY || probes[before].kind != PROBE_FENTRY))
+			continue;
+		chosen[i] = true;
+		if (before < 0)
+			first[p->hook] = i;
+	}
+}
