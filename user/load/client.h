@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The measuring end: opens a session on a server and runs closed-loop blocks of round trips. */
+#ifndef LAYOVER_CLIENT_H
+#define LAYOVER_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "load/plan.h"
+#include "load/samples.h"
+
+struct load_client;
+
+/* The flow that carries the messages (not the control connection). Ports in host order. */
+struct load_flow {
+	int proto;  /* IPPROTO_TCP, IPPROTO_UDP */
+	int family; /* AF_INET, AF_INET6 */
+	uint16_t client_port, server_port;
+	uint64_t session;
+};
+
+/* Makes a socket like socket(2), in whatever namespace it likes. A descriptor, or -errno with a sentence. */
+typedef int make_socket_fn(void *arg, int family, int type, int proto);
+
+/* make_socket_fn for the caller's own namespace; arg is not used. */
+int client_plain_socket(void *arg, int family, int type, int proto);
+
+/*
+ * Opens control connection, session and data flow to target, "HOST[:PORT]" ([::1]:7117 for IPv6 with a
+ * port), and starts the watchdog thread. The plan is copied. Ends within 10 s. 0 or -errno with a
+ * sentence. The caller closes the client with client_close().
+ */
+int client_open(struct load_client **client, const struct load_plan *plan, const char *target,
+		make_socket_fn *make_socket, void *arg);
+
+/* Valid until client_close(). */
+const struct load_flow *client_flow(const struct load_client *client);
+
+/*
+ * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns have
+ * passed (0: no such limit), whichever comes first. Adds to out, which must live until client_close();
+ * NULL discards. Always on the same thread, which is pinned to the plan's client_cpu by the first call.
+ * Returns 0 (also when client_stop() ended it between two trips), -ECANCELED when client_stop() gave up
+ * a trip that was stuck, or -errno with a sentence: the server is gone (at once when that can be seen,
+ * after at most 10 s or one timeout otherwise) or a reply was wrong.
+ */
+int client_block(struct load_client *client, uint64_t max_trips, uint64_t max_ns, struct samples *out);
+
+/* Like client_block() with NULL, but client_stop() does not keep it from running: closes the last turn. */
+int client_settle(struct load_client *client, uint64_t trips);
+
+/* Ends the running block and all later ones. Callable from signal handlers and other threads. */
+void client_stop(struct load_client *client);
+
+bool client_stopped(const struct load_client *client);
+
+/* NULL is allowed. */
+void client_close(struct load_client *client);
+
+#endif

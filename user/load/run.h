@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One measurement: warm-up, then blocks of measured trips with room for other work in between. */
+#ifndef LAYOVER_RUN_H
+#define LAYOVER_RUN_H
+
+#include "load/client.h"
+
+enum {
+	RUN_BLOCK_TRIPS = 4096,
+	RUN_BLOCK_MS = 100,
+	RUN_SETTLE_TRIPS = 16, /* unmeasured, after every pause */
+};
+
+struct run {
+	const struct load_plan *plan;
+	struct load_client *client;
+	/*
+	 * Called after the warm-up (before the first block), after every block and after the trip that closes
+	 * the last turn; NULL: nothing to do. A negative result ends the run and is its result.
+	 */
+	int (*between)(void *arg);
+	void *arg;
+
+	/* Results. samples belong to the caller afterwards: samples_free(). */
+	struct samples samples;
+	uint64_t warmup_trips, warmup_ns; /* what was discarded */
+	uint64_t duration_ns;             /* first measured send to the end of the last block */
+	bool stopped;                     /* client_stop() ended it early */
+};
+
+/* 0 (also when stopped), or -errno with a sentence; what was measured until then is in samples. */
+int run_measure(struct run *run);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Raw measurements of every trip, in memory that is touched before it is needed. */
+#ifndef LAYOVER_SAMPLES_H
+#define LAYOVER_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Starts as {0}. start_ns[i] and rtt_ns[i] belong to the i-th trip that came back in time. */
+struct samples {
+	uint64_t *start_ns; /* CLOCK_MONOTONIC, just before send() */
+	uint64_t *rtt_ns;   /* from there to just after the recv() that completed the reply */
+	size_t count, capacity;
+	uint64_t lost;         /* trips without a reply within the timeout; they have no sample */
+	uint64_t late;         /* replies to trips already counted as lost */
+	uint64_t duplicated;   /* further replies to a trip that was answered */
+	uint64_t out_of_order; /* late replies overtaken by the reply to a later trip */
+};
+
+/*
+ * Makes room for `more` further samples and touches it, so that storing them causes no page fault.
+ * May move the arrays. 0 or -ENOMEM with a sentence; the samples stay valid either way.
+ */
+int samples_reserve(struct samples *samples, size_t more);
+
+/* Gives the memory back and starts again from nothing. */
+void samples_free(struct samples *samples);
+
+#endif
