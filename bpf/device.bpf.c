@@ -61,19 +61,16 @@ static __always_inline void tcp_queued(struct turn *turn, const struct sock *sk,
 }
 
 /* UDP: every fragment passes here, the last one counts. The first one holds the driver's number. */
-static __always_inline void udp_queued(struct turn *turn, struct sk_buff *skb, __u64 now)
+static __always_inline void udp_queued(struct turn *turn, const struct sk_buff *skb, __u64 now)
 {
-	const unsigned char *payload = skb->head + skb->transport_header + 8;
 	struct cpu_state *cpu = cpu_state();
 
 	if (turn_begin_send(turn)) {
 		if (cpu->send_pid && cpu->send_pid == (__u32)bpf_get_current_pid_tgid())
 			hit(turn, HOOK_send_enter, cpu->send_enter);
 	}
-	if (!turn->record.t[HOOK_dev_queue]) {
-		turn->record.send_id = 0;
-		bpf_probe_read_kernel(&turn->record.send_id, config.driver_seq_bytes & 15, payload);
-	}
+	if (!turn->record.t[HOOK_dev_queue])
+		turn->record.send_id = driver_seq(skb);
 	hit(turn, HOOK_dev_queue, now);
 	turn->tx_skb = (__u64)skb;
 }

@@ -7,19 +7,14 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(wakeup, struct task_struct *p)
 {
 	struct cpu_state *cpu = cpu_state();
-	struct wake *wake;
-	__u32 pid;
+	struct reader *reader;
 
 	if (!cpu->ready_sk)
 		return 0;
-	pid = p->pid;
-	wake = wake_slot(pid);
-	wake->pid = 0;
-	wake->sk = cpu->ready_sk;
-	wake->waking = bpf_ktime_get_ns();
-	wake->waking_cpu = this_cpu();
-	wake->running = 0;
-	wake->pid = pid;
+	reader = reader_claim(p->pid);
+	reader->waking = bpf_ktime_get_ns();
+	reader->waking_sk = cpu->ready_sk;
+	reader->waking_cpu = this_cpu();
 	cpu->ready_sk = 0;
 	return 0;
 }
@@ -27,13 +22,20 @@ int BPF_PROG(wakeup, struct task_struct *p)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(running, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 pid = next->pid;
-	struct wake *wake = wake_slot(pid);
+	__u32 out = prev->pid, in = next->pid;
+	struct reader *leaves = reader_slot(out), *enters = reader_slot(in);
+	__u64 now;
 
 	cpu_state()->ready_sk = 0; /* whoever announced data here is done: later wake-ups are not its */
-	if (!wake->sk || wake->pid != pid || wake->running)
+	/* The idle task's pid is 0, as that of a free slot. */
+	if ((leaves->pid != out || !out) && (enters->pid != in || !in))
 		return 0;
-	wake->running = bpf_ktime_get_ns();
-	wake->running_cpu = this_cpu();
+	now = bpf_ktime_get_ns();
+	if (leaves->pid == out)
+		leaves->off = now;
+	if (enters->pid == in) {
+		enters->on = now;
+		enters->on_cpu = this_cpu();
+	}
 	return 0;
 }

@@ -66,15 +66,6 @@ int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* The driver's own sequence number, at the start of a UDP payload. */
-static __always_inline __u64 driver_seq(const unsigned char *payload)
-{
-	__u64 seq = 0;
-
-	bpf_probe_read_kernel(&seq, config.driver_seq_bytes & 15, payload);
-	return seq;
-}
-
 /*
  * UDP: the newest datagram of the socket's queue is the one announced. Late replies to earlier requests
  * are counted, so that the receive call which takes the wanted one is known.
@@ -85,8 +76,8 @@ static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 	__u64 id;
 
 	turn->ready++;
-	id = driver_seq(skb->head + skb->transport_header + 8);
-	if (turn->record.role == ROLE_CLIENT && config.driver_seq_bytes && id != turn->record.send_id)
+	id = driver_seq(skb);
+	if (turn->record.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->record.send_id)
 		return false;
 	turn_begin_receive(turn);
 	turn->record.recv_id = id;

@@ -38,20 +38,21 @@ int BPF_PROG(send_exit, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* The reader's own wake-up, if it slept for this socket's data. */
-static __always_inline void take_wake(struct turn *turn, const struct sock *sk)
+/* If the reader was off its CPU when the data was announced: how it came back. */
+static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk)
 {
-	__u32 pid = (__u32)bpf_get_current_pid_tgid();
-	struct wake *wake = wake_slot(pid);
+	struct reader *reader = reader_claim((__u32)bpf_get_current_pid_tgid());
 	struct turn_record *r = &turn->record;
+	__u64 announced = r->t[HOOK_data_ready];
 
-	if (wake->pid != pid || wake->sk != (__u64)sk || !wake->running)
+	if (reader->on < announced || reader->off > announced)
 		return;
-	r->t[HOOK_wakeup] = wake->waking;
-	r->cpu[HOOK_wakeup] = wake->waking_cpu;
-	r->t[HOOK_running] = wake->running;
-	r->cpu[HOOK_running] = wake->running_cpu;
-	wake->sk = 0;
+	r->t[HOOK_running] = reader->on;
+	r->cpu[HOOK_running] = reader->on_cpu;
+	if (reader->waking_sk != address_of(sk) || reader->waking < announced)
+		return; /* it was preempted, not asleep, or woken for something else */
+	r->t[HOOK_wakeup] = reader->waking;
+	r->cpu[HOOK_wakeup] = reader->waking_cpu;
 }
 
 /* UDP: is the datagram that was just received the one that the turn waits for? */
@@ -76,7 +77,7 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 		return 0;
 	if (turn->phase != PHASE_RECEIVE)
 		return 0;
-	take_wake(turn, sk);
+	take_wakeup(turn, sk);
 	hit(turn, HOOK_recv_exit, now);
 	turn->record.recv_bytes += ret;
 	turn->record.reads++;

@@ -44,12 +44,22 @@ struct config config SEC(".bss") __weak;
 struct counters counters SEC(".bss") __weak;
 struct cpu_state cpu_states[CPUS] SEC(".bss") __weak;
 struct arrival arrivals[SLOTS] SEC(".bss") __weak;
-struct wake wakes[SLOTS] SEC(".bss") __weak;
+struct reader readers[SLOTS] SEC(".bss") __weak;
 
 /* TCP sequence numbers wrap (RFC 9293, 3.4). */
 static __always_inline bool after(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) > 0;
+}
+
+/* The driver's own sequence number, at the start of a UDP payload (abi/message.h); 0 in other traffic. */
+static __always_inline __u64 driver_seq(const struct sk_buff *skb)
+{
+	__u64 seq = 0;
+
+	if (config.driver_seq_mask)
+		bpf_probe_read_kernel(&seq, sizeof(seq), skb->head + skb->transport_header + 8);
+	return seq & config.driver_seq_mask;
 }
 
 static __always_inline __u16 this_cpu(void)
@@ -62,15 +72,40 @@ static __always_inline struct cpu_state *cpu_state(void)
 	return &cpu_states[bpf_get_smp_processor_id() & (CPUS - 1)];
 }
 
+/*
+ * A pointer as a number. The verifier forbids to compute with a kernel pointer but not to store one, and
+ * what is read back from a map is a number. (Preempted in between, since 7.2, it may be another number:
+ * then a slot does not match and a hook is missed, no more.)
+ */
+static __always_inline __u64 address_of(const void *pointer)
+{
+	volatile __u64 *scratch = &cpu_state()->pointer;
+
+	*scratch = (__u64)pointer;
+	return *scratch;
+}
+
 /* sk_buffs come from a slab of 256-byte objects. */
 static __always_inline struct arrival *arrival_slot(const void *skb)
 {
-	return &arrivals[((__u64)skb >> 8) & (SLOTS - 1)];
+	return &arrivals[(address_of(skb) >> 8) & (SLOTS - 1)];
 }
 
-static __always_inline struct wake *wake_slot(__u32 pid)
+static __always_inline struct reader *reader_slot(__u32 pid)
 {
-	return &wakes[pid & (SLOTS - 1)];
+	return &readers[pid & (SLOTS - 1)];
+}
+
+/* The slot, taken over from another thread if need be. */
+static __always_inline struct reader *reader_claim(__u32 pid)
+{
+	struct reader *reader = reader_slot(pid);
+
+	if (reader->pid != pid) {
+		reader->off = reader->on = reader->waking = 0;
+		reader->pid = pid;
+	}
+	return reader;
 }
 
 static __always_inline enum role role_of(const struct sock *sk)

@@ -20,7 +20,8 @@ struct cpu_state {
 	__u32 send_pid;      /* … and which */
 	__u32 pad;
 	__u64 ready_sk;      /* the socket that is announcing data: the next wake-up here is its doing */
-	__u64 pad2[4];
+	__u64 pointer;       /* scratch of address_of() */
+	__u64 pad2[3];
 };
 
 /*
@@ -36,13 +37,16 @@ struct arrival {
 	__u64 pad2[3];
 };
 
-/* A reader on its way to a CPU, by thread id. Same rule for shared slots. */
-struct wake {
-	__u64 sk;
-	__u64 waking, running;
+/*
+ * A thread that reads from traced sockets, by thread id: when it last left and entered a CPU, and which
+ * socket's data last woke it. Same rule for shared slots: `pid` is compared.
+ */
+struct reader {
+	__u64 off, on; /* it does not run between off and on, when off < on; it still waits when off > on */
+	__u64 waking, waking_sk;
 	__u32 pid;
-	__u16 waking_cpu, running_cpu;
-	__u64 pad[4];
+	__u16 on_cpu, waking_cpu;
+	__u64 pad[3];
 };
 
 #endif

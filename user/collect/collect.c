@@ -149,7 +149,8 @@ void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_p
 	struct config *config = &c->skel->bss->config;
 
 	config->client_port = client_port;
-	config->driver_seq_bytes = driver_seq_bytes;
+	config->driver_seq_mask =
+		driver_seq_bytes < 8 ? (1ULL << (8 * driver_seq_bytes)) - 1 : UINT64_MAX;
 	config->server_port = server_port;
 }
 
