@@ -20,15 +20,17 @@ struct load_plan {
 	uint64_t bytes;
 	uint64_t iterations;  /* trips to measure; 0: as many as duration_ns allows */
 	uint64_t duration_ns; /* how long to measure; 0: until iterations are done */
-	uint64_t warmup_trips, warmup_ns; /* the warm-up ends at whichever comes first; 0: no such limit */
-	uint64_t timeout_ns;      /* after this a UDP trip counts as lost */
+	uint64_t warmup_trips,
+		warmup_ns;	  /* the warm-up ends at whichever comes first; 0: no such limit */
+	uint64_t timeout_ns;	  /* after this a UDP trip counts as lost */
 	uint64_t server_delay_ns; /* the server spins this long between receiving and replying */
-	bool unconnected;         /* UDP sockets without connect(), on both ends */
-	bool verify;              /* fill and check the payload of every trip, outside the measured time */
+	bool unconnected;	  /* UDP sockets without connect(), on both ends */
+	bool verify; /* fill and check the payload of every trip, outside the measured time */
 	int client_cpu, server_cpu; /* -1: not pinned */
 };
 
-/* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing pinned. */
+/* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing
+ * pinned. */
 void plan_default(struct load_plan *plan);
 
 /* 0, or -EINVAL/-ERANGE with a sentence that names the field. */
@@ -38,8 +40,8 @@ int plan_check(const struct load_plan *plan);
 json_t *plan_to_json(const struct load_plan *plan);
 
 /*
- * Reads an object written by plan_to_json() and checks it as plan_check() does. A missing, unknown or
- * mistyped field is refused: -EINVAL/-ERANGE with a sentence.
+ * Reads an object written by plan_to_json() and checks it as plan_check() does. A missing, unknown
+ * or mistyped field is refused: -EINVAL/-ERANGE with a sentence.
  */
 int plan_from_json(const json_t *object, struct load_plan *plan);
 
