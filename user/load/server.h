@@ -11,10 +11,11 @@ enum { SERVER_PORT = 7117, SERVER_SESSIONS_MAX = 256 };
 int server_listen(int fd, const struct sockaddr *addr, socklen_t len);
 
 /*
- * Serves sessions on listen_fd until stop_fd is readable (-1: for ever). Control connections and TCP data
- * connections arrive on listen_fd; UDP sockets are made in the calling thread's network namespace.
- * A client that misbehaves costs one sentence on stderr, never the server. Does not close either
- * descriptor. SIGPIPE must be ignored. 0, or -errno with a sentence when it cannot serve at all.
+ * Serves sessions on listen_fd until stop_fd is readable (-1: for ever). Control connections and
+ * TCP data connections arrive on listen_fd; UDP sockets are made in the calling thread's network
+ * namespace. A client that misbehaves costs one sentence on stderr, never the server. Does not
+ * close either descriptor. SIGPIPE must be ignored. 0, or -errno with a sentence when it cannot
+ * serve at all.
  */
 int server_run(int listen_fd, int stop_fd);
 

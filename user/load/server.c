@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "load/server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpus.h"
+#include "base/error.h"
+#include "base/version.h"
+#include "load/address.h"
+#include "load/clock.h"
+#include "load/control.h"
+#include "load/echo.h"
+#include "load/message.h"
+
+enum {
+	SLOTS = 2 * SERVER_SESSIONS_MAX, /* sessions, and connections that have not said what they
+					    are */
+	IDLE_S = 60,
+	END_S = 3,
+	KEY_LISTEN = 0, /* of epoll; any other key is a session's id */
+	KEY_STOP = 1,
+};
+
+#define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
+#define MEMORY_MAX (2ULL << 30)
+
+struct server;
+
+/* One accepted connection and its thread. Under server->lock where two threads touch it. */
+struct slot {
+	struct server *server;
+	bool used;
+	uint64_t session; /* 0: not a session (yet) */
+	int fd;		  /* the accepted connection, or -1 when it was given to another slot */
+	int data_fd;	  /* -1: none yet */
+	struct load_plan plan;
+	struct echo echo;
+	struct sockaddr_storage peer;
+	char peer_text[ADDRESS_TEXT_MAX];
+	uint64_t seen_progress, seen_ns; /* for the idle limit */
+};
+
+struct server {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a data connection arrived, or a slot became free */
+	int listen_fd, stop_fd, epoll_fd;
+	unsigned int used, sessions;
+	uint64_t memory; /* bytes of messages of all sessions */
+	bool stopping;
+	struct slot slots[SLOTS];
+};
+
+/* --- slots --------------------------------------------------------------------------------------
+ */
+
+static struct slot *slot_take(struct server *server, int fd)
+{
+	struct slot *slot = NULL;
+
+	pthread_mutex_lock(&server->lock);
+	for (int i = 0; i < SLOTS && !slot; i++)
+		if (!server->slots[i].used)
+			slot = &server->slots[i];
+	if (slot) {
+		memset(slot, 0, sizeof(*slot));
+		slot->server = server;
+		slot->used = true;
+		slot->fd = fd;
+		slot->data_fd = -1;
+		server->used++;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return slot;
+}
+
+static void slot_release(struct slot *slot)
+{
+	struct server *server = slot->server;
+
+	message_free(slot->echo.message, slot->plan.bytes);
+	pthread_mutex_lock(&server->lock);
+	if (slot->session) {
+		server->sessions--;
+		server->memory -= slot->plan.bytes;
+	}
+	if (slot->fd >= 0)
+		close(slot->fd); /* leaves the epoll set, too */
+	if (slot->data_fd >= 0)
+		close(slot->data_fd);
+	slot->used = false;
+	server->used--;
+	pthread_cond_broadcast(&server->changed);
+	pthread_mutex_unlock(&server->lock);
+}
+
+static struct slot *find_session(struct server *server, uint64_t session)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (server->slots[i].used && server->slots[i].session == session)
+			return &server->slots[i];
+	return NULL;
+}
+
+/* Turns the slot into a session with an id of its own. */
+static int session_start(struct slot *slot)
+{
+	struct server *server = slot->server;
+	int rc = 0;
+
+	pthread_mutex_lock(&server->lock);
+	if (server->stopping)
+		rc = err_set(-ESHUTDOWN, "this server is about to end");
+	else if (server->sessions == SERVER_SESSIONS_MAX)
+		rc = err_set(-EUSERS, "this server already has %d sessions", SERVER_SESSIONS_MAX);
+	else if (server->memory + slot->plan.bytes > MEMORY_MAX)
+		rc = err_set(-ENOMEM, "this server's sessions already hold %llu MiB of messages",
+			     (unsigned long long)(server->memory >> 20));
+	while (!rc && slot->session <= KEY_STOP)
+		if (getrandom(&slot->session, sizeof(slot->session), 0) < 0)
+			slot->session = 0;
+	if (!rc) {
+		server->sessions++;
+		server->memory += slot->plan.bytes;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return rc;
+}
+
+/* Makes the session's thread leave its loop. Under the lock. */
+static void session_end(struct slot *slot)
+{
+	atomic_store(&slot->echo.end, true);
+	if (slot->data_fd >= 0)
+		shutdown(slot->data_fd, SHUT_RDWR);
+}
+
+/* --- the session's thread ------------------------------------------------------------------------
+ */
+
+static json_t *frame(const char *type)
+{
+	return json_pack("{s:s, s:i, s:s}", "type", type, "protocol", LAYOVER_PROTOCOL, "version",
+			 LAYOVER_VERSION);
+}
+
+/* Tells the client why, and the operator; the sentence is the one kept by err_set(). */
+static void refuse(struct slot *slot, int rc)
+{
+	json_t *error = frame("error");
+
+	json_object_set_new(error, "text", json_string(err_text(rc)));
+	say_note("client %s: %s", slot->peer_text, err_text(rc));
+	control_send(slot->fd, NS_PER_S, error);
+	err_clear();
+}
+
+/* Bound to the address at which the control connection arrived; *port is in host order. */
+static int open_udp(struct slot *slot, uint16_t *port)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	int fd;
+
+	getsockname(slot->fd, (struct sockaddr *)&local, &len);
+	address_set_port((struct sockaddr *)&local, 0);
+	fd = socket(local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&local, len)) {
+		int rc = err_set(-errno, "cannot make a UDP socket: %s", strerror(errno));
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	getsockname(fd, (struct sockaddr *)&local, &len);
+	*port = address_port((struct sockaddr *)&local);
+	slot->data_fd = fd;
+	return 0;
+}
+
+/* Learns the client's UDP port; its address is the one the control connection comes from. */
+static int meet_udp(struct slot *slot)
+{
+	struct sockaddr *peer = (struct sockaddr *)&slot->peer;
+	json_t *answer;
+	json_int_t port;
+	int rc = control_receive(slot->fd, FRAME_NS, &answer);
+
+	if (rc)
+		return rc;
+	port = json_integer_value(json_object_get(answer, "port"));
+	if (strcmp(control_type(answer), "udp") || port < 1 || port > 65535)
+		rc = err_set(-EPROTO, "the client did not name its UDP port");
+	json_decref(answer);
+	if (rc)
+		return rc;
+	address_set_port(peer, (uint16_t)port);
+	if (slot->plan.unconnected) {
+		slot->echo.peer = peer;
+		slot->echo.peer_len = address_size(peer);
+	} else if (connect(slot->data_fd, peer, address_size(peer))) {
+		return err_set(-errno, "cannot connect the UDP socket: %s", strerror(errno));
+	}
+	return 0;
+}
+
+/* Waits for the data connection, which arrives in a slot of its own. */
+static int meet_tcp(struct slot *slot)
+{
+	struct server *server = slot->server;
+	struct timespec until = clock_timespec(clock_ns() + FRAME_NS);
+	int rc = 0, on = 1;
+
+	pthread_mutex_lock(&server->lock);
+	while (slot->data_fd < 0 && !server->stopping && !rc)
+		rc = pthread_cond_clockwait(&server->changed, &server->lock, CLOCK_MONOTONIC,
+					    &until);
+	if (slot->data_fd < 0)
+		rc = err_set(-ETIMEDOUT, "the data connection did not arrive in time");
+	else
+		rc = 0;
+	pthread_mutex_unlock(&server->lock);
+	if (!rc)
+		setsockopt(slot->data_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return rc;
+}
+
+/* Everything up to the first message. */
+static int session_open(struct slot *slot, const json_t *hello)
+{
+	uint16_t udp_port = 0;
+	json_t *ready;
+	int rc = plan_from_json(json_object_get(hello, "plan"), &slot->plan);
+
+	if (!rc)
+		rc = cpus_pin(slot->plan.server_cpu);
+	if (!rc)
+		rc = session_start(slot);
+	if (!rc && slot->plan.proto == PLAN_UDP)
+		rc = open_udp(slot, &udp_port);
+	if (rc)
+		return rc;
+	slot->echo.plan = &slot->plan;
+	slot->echo.message = message_alloc(slot->plan.bytes);
+	if (!slot->echo.message)
+		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
+			       (unsigned long long)slot->plan.bytes);
+	ready = frame("ready");
+	json_object_set_new(ready, "session", control_session(slot->session));
+	json_object_set_new(ready, "udp_port", json_integer(udp_port));
+	rc = control_send(slot->fd, FRAME_NS, ready);
+	if (!rc)
+		rc = slot->plan.proto == PLAN_UDP ? meet_udp(slot) : meet_tcp(slot);
+	return rc;
+}
+
+static void session_run(struct slot *slot)
+{
+	struct server *server = slot->server;
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT,
+				    .data.u64 = slot->session};
+
+	slot->echo.fd = slot->data_fd;
+	/* From here on the main loop watches the control connection: its end is the session's. */
+	epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, slot->fd, &event);
+	if (!control_send(slot->fd, FRAME_NS, frame("go")))
+		echo_run(&slot->echo);
+}
+
+/* Gives this connection to the session it names. */
+static int deliver(struct slot *slot, const json_t *data)
+{
+	struct server *server = slot->server;
+	struct slot *session;
+	uint64_t id;
+	int rc = control_get_session(data, &id);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&server->lock);
+	session = id ? find_session(server, id) : NULL;
+	if (session && session->data_fd < 0 && session->plan.proto == PLAN_TCP) {
+		session->data_fd = slot->fd;
+		slot->fd = -1;
+		pthread_cond_broadcast(&server->changed);
+	} else {
+		rc = err_set(-ENOENT, "the data connection names no open session");
+	}
+	pthread_mutex_unlock(&server->lock);
+	return rc;
+}
+
+static void *slot_run(void *arg)
+{
+	struct slot *slot = arg;
+	json_t *first;
+	int rc = control_receive(slot->fd, FRAME_NS, &first);
+
+	if (rc) {
+		say_note("client %s: %s", slot->peer_text, err_text(rc));
+		slot_release(slot);
+		return NULL;
+	}
+	if (!strcmp(control_type(first), "data")) {
+		rc = deliver(slot, first);
+	} else {
+		rc = control_check_version(first, "client");
+		if (!rc && strcmp(control_type(first), "hello"))
+			rc = err_set(-EPROTO, "the first frame is not a hello");
+		if (!rc)
+			rc = session_open(slot, first);
+		if (!rc)
+			session_run(slot);
+	}
+	if (rc)
+		refuse(slot, rc);
+	json_decref(first);
+	slot_release(slot);
+	return NULL;
+}
+
+/* --- the main loop -------------------------------------------------------------------------------
+ */
+
+static void start_slot(struct slot *slot)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attr, slot_run, slot);
+	pthread_attr_destroy(&attr);
+	if (!rc)
+		return;
+	say_note("client %s: cannot start a thread: %s", slot->peer_text, strerror(rc));
+	slot_release(slot);
+}
+
+static void accept_one(struct server *server)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	int fd = accept4(server->listen_fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC);
+	struct slot *slot;
+
+	if (fd < 0) {
+		/* Out of descriptors or memory: the connection stays queued, and looping would not
+		 * help. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			nanosleep(&(struct timespec){0, 50 * NS_PER_MS}, NULL);
+		return;
+	}
+	slot = slot_take(server, fd);
+	if (!slot) {
+		close(fd);
+		return;
+	}
+	slot->peer = peer;
+	address_format((struct sockaddr *)&peer, slot->peer_text);
+	start_slot(slot);
+}
+
+static void control_event(struct server *server, uint64_t session)
+{
+	struct slot *slot;
+
+	pthread_mutex_lock(&server->lock);
+	slot = find_session(server, session);
+	if (slot)
+		session_end(slot);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* Ends sessions whose client says nothing: it may have vanished without closing anything. */
+static void end_idle(struct server *server)
+{
+	uint64_t now = clock_ns();
+
+	pthread_mutex_lock(&server->lock);
+	for (struct slot *s = server->slots; s < server->slots + SLOTS; s++) {
+		uint64_t progress = atomic_load(&s->echo.progress);
+
+		if (!s->used || !s->session)
+			continue;
+		if (!s->seen_ns || progress != s->seen_progress) {
+			s->seen_ns = now;
+			s->seen_progress = progress;
+		} else if (now - s->seen_ns > (uint64_t)IDLE_S * NS_PER_S &&
+			   !atomic_load(&s->echo.end)) {
+			say_note("client %s: no message for %d s, the session ends", s->peer_text,
+				 IDLE_S);
+			session_end(s);
+		}
+	}
+	pthread_mutex_unlock(&server->lock);
+}
+
+static void end_all(struct server *server)
+{
+	struct timespec until = clock_timespec(clock_ns() + (uint64_t)END_S * NS_PER_S);
+
+	pthread_mutex_lock(&server->lock);
+	server->stopping = true;
+	for (struct slot *s = server->slots; s < server->slots + SLOTS; s++) {
+		if (!s->used)
+			continue;
+		session_end(s);
+		if (s->fd >= 0)
+			shutdown(s->fd, SHUT_RDWR);
+	}
+	pthread_cond_broadcast(&server->changed);
+	while (server->used)
+		if (pthread_cond_clockwait(&server->changed, &server->lock, CLOCK_MONOTONIC,
+					   &until))
+			break;
+	pthread_mutex_unlock(&server->lock);
+}
+
+static int watch(struct server *server, int fd, uint64_t key)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = key};
+
+	return fd < 0 ? 0 : epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static bool busy(struct server *server)
+{
+	bool used;
+
+	pthread_mutex_lock(&server->lock);
+	used = server->used > 0;
+	pthread_mutex_unlock(&server->lock);
+	return used;
+}
+
+static void serve(struct server *server)
+{
+	struct epoll_event events[16];
+
+	for (;;) {
+		/* Only sessions can become idle: without any connection nothing wakes this thread.
+		 */
+		int wait_ms = busy(server) ? IDLE_S * 1000 / 4 : -1;
+		int n = epoll_wait(server->epoll_fd, events, 16, wait_ms);
+
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64 == KEY_STOP)
+				return;
+			if (events[i].data.u64 == KEY_LISTEN)
+				accept_one(server);
+			else
+				control_event(server, events[i].data.u64);
+		}
+		end_idle(server);
+	}
+}
+
+int server_listen(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	char text[ADDRESS_TEXT_MAX];
+	int on = 1, rc;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (!bind(fd, addr, len) && !listen(fd, SOMAXCONN))
+		return 0;
+	rc = -errno;
+	return err_set(rc, "cannot listen on %s: %s%s", address_format(addr, text), strerror(-rc),
+		       rc == -EADDRINUSE ? "; end the other program or choose another port with -p"
+					 : "");
+}
+
+int server_run(int listen_fd, int stop_fd)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	sigset_t all, before;
+
+	if (!server)
+		return err_set(-ENOMEM, "no memory for the server");
+	pthread_mutex_init(&server->lock, NULL);
+	pthread_cond_init(&server->changed, NULL);
+	server->listen_fd = listen_fd;
+	server->stop_fd = stop_fd;
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (server->epoll_fd < 0 || watch(server, listen_fd, KEY_LISTEN) ||
+	    watch(server, stop_fd, KEY_STOP)) {
+		int rc = err_set(-errno, "cannot watch the server's sockets: %s", strerror(errno));
+
+		free(server);
+		return rc;
+	}
+	json_object_seed(0);
+	/* Signals are the caller's business; the sessions' threads inherit this. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	serve(server);
+	end_all(server);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(server->epoll_fd);
+	/* A thread that did not end in time may still use its slot: then the memory is left to
+	 * exit(). */
+	if (!server->used)
+		free(server);
+	return 0;
+}
