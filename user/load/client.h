@@ -19,16 +19,17 @@ struct load_flow {
 	uint64_t session;
 };
 
-/* Makes a socket like socket(2), in whatever namespace it likes. A descriptor, or -errno with a sentence. */
+/* Makes a socket like socket(2), in whatever namespace it likes. A descriptor, or -errno with a
+ * sentence. */
 typedef int make_socket_fn(void *arg, int family, int type, int proto);
 
 /* make_socket_fn for the caller's own namespace; arg is not used. */
 int client_plain_socket(void *arg, int family, int type, int proto);
 
 /*
- * Opens control connection, session and data flow to target, "HOST[:PORT]" ([::1]:7117 for IPv6 with a
- * port), and starts the watchdog thread. The plan is copied. Ends within 10 s. 0 or -errno with a
- * sentence. The caller closes the client with client_close().
+ * Opens control connection, session and data flow to target, "HOST[:PORT]" ([::1]:7117 for IPv6
+ * with a port), and starts the watchdog thread. The plan is copied. Ends within 10 s. 0 or -errno
+ * with a sentence. The caller closes the client with client_close().
  */
 int client_open(struct load_client **client, const struct load_plan *plan, const char *target,
 		make_socket_fn *make_socket, void *arg);
@@ -37,17 +38,23 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 const struct load_flow *client_flow(const struct load_client *client);
 
 /*
- * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns have
- * passed (0: no such limit), whichever comes first. Adds to out, which must live until client_close();
- * NULL discards. Always on the same thread, which is pinned to the plan's client_cpu by the first call.
- * Returns 0 (also when client_stop() ended it between two trips), -ECANCELED when client_stop() gave up
- * a trip that was stuck, or -errno with a sentence: the server is gone (at once when that can be seen,
- * after at most 10 s or one timeout otherwise) or a reply was wrong.
+ * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns
+ * have passed (0: no such limit), whichever comes first. Adds to out, which must live until
+ * client_close(); NULL discards. Always on the same thread, which is pinned to the plan's
+ * client_cpu by the first call. Returns 0 (also when client_stop() ended it between two trips),
+ * -ECANCELED when client_stop() gave up a trip that was stuck, or -errno with a sentence: the
+ * server is gone (at once when that can be seen, after at most 10 s or one timeout otherwise) or a
+ * reply was wrong.
  */
-int client_block(struct load_client *client, uint64_t max_trips, uint64_t max_ns, struct samples *out);
+int client_block(struct load_client *client, uint64_t max_trips, uint64_t max_ns,
+		 struct samples *out);
 
-/* Like client_block() with NULL, but client_stop() does not keep it from running: closes the last turn. */
+/* Like client_block() with NULL, but client_stop() does not keep it from running: closes the last
+ * turn. */
 int client_settle(struct load_client *client, uint64_t trips);
+
+/* How many trips were tried so far, measured or not; the sequence number of the last one. */
+uint64_t client_trips(const struct load_client *client);
 
 /* Ends the running block and all later ones. Callable from signal handlers and other threads. */
 void client_stop(struct load_client *client);

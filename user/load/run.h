@@ -15,8 +15,9 @@ struct run {
 	const struct load_plan *plan;
 	struct load_client *client;
 	/*
-	 * Called after the warm-up (before the first block), after every block and after the trip that closes
-	 * the last turn; NULL: nothing to do. A negative result ends the run and is its result.
+	 * Called after the warm-up (before the first block), after every block and after the trip
+	 * that closes the last turn; NULL: nothing to do. A negative result ends the run and is its
+	 * result.
 	 */
 	int (*between)(void *arg);
 	void *arg;
@@ -24,8 +25,8 @@ struct run {
 	/* Results. samples belong to the caller afterwards: samples_free(). */
 	struct samples samples;
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
-	uint64_t duration_ns;             /* first measured send to the end of the last block */
-	bool stopped;                     /* client_stop() ended it early */
+	uint64_t duration_ns;		  /* first measured send to the end of the last block */
+	bool stopped;			  /* client_stop() ended it early */
 };
 
 /* 0 (also when stopped), or -errno with a sentence; what was measured until then is in samples. */

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "load/client.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpus.h"
+#include "base/error.h"
+#include "load/clock.h"
+#include "load/connect.h"
+#include "load/message.h"
+#include "load/watchdog.h"
+
+enum { LOST_KEPT = 1024, RESERVE_TRIPS = 4096 };
+
+/* Silence for this long means that the server is gone: with one timeout more, still within 10 s. */
+#define SILENCE_NS (9ULL * NS_PER_S)
+
+struct load_client {
+	struct load_plan plan;
+	struct connection link;
+	struct watchdog dog;
+	bool watched, pinned, broken;
+
+	/* What a trip touches. */
+	int (*trip)(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end);
+	int fd;
+	uint64_t bytes, mask;
+	void *request, *reply;
+	struct sockaddr *to; /* NULL: the socket is connected */
+	socklen_t to_len;
+	struct sockaddr_storage from; /* of the last reply, when not connected */
+	uint64_t seq;		      /* of the trip under way, or of the last one */
+
+	/* Bookkeeping of trips that went wrong. */
+	uint64_t answered;	  /* highest sequence number with a reply in time */
+	uint64_t lost[LOST_KEPT]; /* the last lost trips, 0 when their reply came after all */
+	uint64_t lost_count;
+	uint64_t silent_ns; /* how long nothing has come back */
+	struct samples *block,
+		*last_block; /* the counters of this block and of the measured one before */
+	uint64_t block_first, last_first, last_end;
+	struct samples discarded;
+};
+
+/* --- failures -----------------------------------------------------------------------------------
+ */
+
+static int server_gone(struct load_client *c, const char *why)
+{
+	char said[256];
+
+	if (connection_last_words(&c->link, said, sizeof(said)))
+		return err_set(-ECONNRESET, "the server %s ended the session: %s",
+			       c->link.server_text, said);
+	return err_set(-ECONNRESET, "the server %s is gone: %s", c->link.server_text, why);
+}
+
+/* The sentence for a trip that ended with errno, with an end of the stream (0), or by the watchdog.
+ */
+static int trip_failed(struct load_client *c, int rc)
+{
+	switch (-rc) {
+	case ECANCELED:
+		return rc;
+	case ETIMEDOUT:
+		return err_set(rc, "the server %s stopped answering: nothing came back for %.0f s",
+			       c->link.server_text, (double)c->dog.limit_ns / NS_PER_S);
+	case EBADMSG:
+		return rc; /* has its sentence */
+	case 0:
+	case ECONNRESET:
+	case EPIPE:
+		return server_gone(c, "it closed the connection");
+	case ECONNREFUSED:
+		return server_gone(c, "its UDP socket is closed");
+	default:
+		return err_set(rc, "a message to the server %s failed: %s", c->link.server_text,
+			       strerror(-rc));
+	}
+}
+
+/* --- one trip -----------------------------------------------------------------------------------
+ */
+
+/* 0 when a system call that returned n may be tried again, else why the trip is over. */
+static int after_error(struct load_client *c, ssize_t n)
+{
+	if (n == 0)
+		return -ECONNRESET;
+	return errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
+}
+
+static int send_rest(struct load_client *c, ssize_t n)
+{
+	uint64_t done = 0;
+
+	for (;;) {
+		if (n < 0) {
+			int rc = after_error(c, n);
+
+			if (rc)
+				return rc;
+		} else {
+			done += (uint64_t)n;
+			if (done == c->bytes)
+				return 0;
+			watchdog_mark(&c->dog, clock_ns());
+		}
+		n = message_send(c->fd, (char *)c->request + done, c->bytes - done, NULL, 0);
+	}
+}
+
+static int receive_rest(struct load_client *c, ssize_t n)
+{
+	uint64_t done = 0;
+
+	for (;;) {
+		if (n <= 0) {
+			int rc = after_error(c, n);
+
+			if (rc)
+				return rc;
+		} else {
+			done += (uint64_t)n;
+			if (done == c->bytes)
+				return 0;
+			watchdog_mark(&c->dog, clock_ns());
+		}
+		n = message_receive(c->fd, (char *)c->reply + done, c->bytes - done, NULL, NULL);
+	}
+}
+
+static int out_of_step(struct load_client *c, uint64_t seq)
+{
+	return err_set(-EBADMSG, "the server %s answered trip %llu with another message",
+		       c->link.server_text, (unsigned long long)seq);
+}
+
+static int trip_tcp(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
+{
+	ssize_t want = (ssize_t)c->bytes, n;
+	int rc;
+
+	*start = clock_ns();
+	watchdog_mark(&c->dog, *start);
+	n = message_send(c->fd, c->request, c->bytes, NULL, 0);
+	if (n != want && (rc = send_rest(c, n)))
+		return rc;
+	n = message_receive(c->fd, c->reply, c->bytes, NULL, NULL);
+	if (n != want && (rc = receive_rest(c, n)))
+		return rc;
+	*end = clock_ns();
+	if (message_get_seq(c->reply, c->mask) != (seq & c->mask))
+		return out_of_step(c, seq);
+	return 0;
+}
+
+/* The counters of the block that sent seq. */
+static struct samples *counters_of(struct load_client *c, uint64_t seq)
+{
+	if (seq >= c->block_first)
+		return c->block;
+	if (c->last_block && seq >= c->last_first && seq < c->last_end)
+		return c->last_block;
+	return &c->discarded;
+}
+
+/* A datagram that is not the awaited reply: finds the trip it belongs to and counts it there. */
+static void count_stray(struct load_client *c, uint64_t seq)
+{
+	uint64_t back = (seq - message_get_seq(c->reply, c->mask)) & c->mask;
+	uint64_t oldest = c->lost_count > LOST_KEPT ? c->lost_count - LOST_KEPT : 0;
+	struct samples *counters;
+
+	if (back == 0 || back >= seq)
+		return; /* a size or a number we never sent: not ours */
+	seq -= back;
+	counters = counters_of(c, seq);
+	for (uint64_t i = c->lost_count; i-- > oldest;) {
+		uint64_t *lost = &c->lost[i % LOST_KEPT];
+
+		if (*lost != seq)
+			continue;
+		*lost = 0;
+		counters->late++;
+		counters->out_of_order += seq < c->answered;
+		return;
+	}
+	counters->duplicated++;
+}
+
+static bool awaited(const struct load_client *c, ssize_t n, uint64_t seq)
+{
+	return n == (ssize_t)c->bytes && message_get_seq(c->reply, c->mask) == (seq & c->mask) &&
+	       (!c->to || address_equal((const struct sockaddr *)&c->from, c->to));
+}
+
+/* Something else than the awaited reply. 0: wait on. */
+static int udp_stray(struct load_client *c, ssize_t n, uint64_t seq)
+{
+	if (n < 0)
+		return after_error(c, n);
+	if (n == (ssize_t)c->bytes &&
+	    (!c->to || address_equal((const struct sockaddr *)&c->from, c->to)))
+		count_stray(c, seq);
+	return watchdog_verdict(&c->dog);
+}
+
+static int udp_send_again(struct load_client *c, ssize_t n)
+{
+	while (n < 0) {
+		int rc = after_error(c, n);
+
+		if (rc)
+			return rc;
+		n = message_send(c->fd, c->request, c->bytes, c->to, c->to_len);
+	}
+	return 0;
+}
+
+static int trip_udp(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
+{
+	struct sockaddr *from = c->to ? (struct sockaddr *)&c->from : NULL;
+	ssize_t n;
+	int rc;
+
+	*start = clock_ns();
+	watchdog_mark(&c->dog, *start);
+	n = message_send(c->fd, c->request, c->bytes, c->to, c->to_len);
+	if (n < 0 && (rc = udp_send_again(c, n)))
+		return rc;
+	for (;;) {
+		socklen_t len = sizeof(c->from);
+
+		n = message_receive(c->fd, c->reply, c->bytes, from, from ? &len : NULL);
+		if (awaited(c, n, seq))
+			break;
+		rc = udp_stray(c, n, seq);
+		if (rc)
+			return rc;
+	}
+	*end = clock_ns();
+	return 0;
+}
+
+/* --- blocks -------------------------------------------------------------------------------------
+ */
+
+/* A UDP trip without a reply. 0: go on with the next one. */
+static int lose(struct load_client *c, uint64_t start, uint64_t *end)
+{
+	*end = clock_ns();
+	c->lost[c->lost_count++ % LOST_KEPT] = c->seq;
+	c->block->lost++;
+	c->silent_ns += *end - start;
+	if (c->silent_ns < SILENCE_NS)
+		return 0;
+	return err_set(-ETIMEDOUT, "the server %s stopped answering: nothing came back for %.0f s",
+		       c->link.server_text, (double)c->silent_ns / NS_PER_S);
+}
+
+static int check_payload(struct load_client *c)
+{
+	uint64_t at;
+
+	if (message_equal(c->request, c->reply, c->bytes, &at))
+		return 0;
+	return err_set(-EBADMSG, "the reply to trip %llu differs from the request at byte %llu",
+		       (unsigned long long)c->seq, (unsigned long long)at);
+}
+
+static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
+{
+	uint64_t start;
+	int rc;
+
+	c->seq++;
+	message_put_seq(c->request, c->seq);
+	if (c->plan.verify)
+		message_fill(c->request, c->bytes, c->seq);
+	rc = c->trip(c, c->seq, &start, end);
+	if (rc == -ETIMEDOUT && c->plan.proto == PLAN_UDP)
+		return lose(c, start, end);
+	if (rc)
+		return trip_failed(c, rc);
+	c->answered = c->seq;
+	c->silent_ns = 0;
+	if (c->plan.verify && (rc = check_payload(c)))
+		return rc;
+	if (out) {
+		out->start_ns[out->count] = start;
+		out->rtt_ns[out->count++] = *end - start;
+	}
+	return 0;
+}
+
+static int begin_block(struct load_client *c, uint64_t trips, struct samples *out)
+{
+	if (c->broken)
+		return -ECANCELED;
+	if (atomic_load(&c->dog.gone))
+		return server_gone(c, "it closed the connection");
+	if (!c->pinned) {
+		int rc = cpus_pin(c->plan.client_cpu);
+
+		if (rc)
+			return rc;
+		watchdog_adopt(&c->dog);
+		c->pinned = true;
+	}
+	c->block = out ? out : &c->discarded;
+	c->block_first = c->seq + 1;
+	return out ? samples_reserve(out, trips && trips < RESERVE_TRIPS ? trips : RESERVE_TRIPS)
+		   : 0;
+}
+
+static void end_block(struct load_client *c, int rc, struct samples *out)
+{
+	watchdog_mark(&c->dog, 0);
+	c->broken |= rc != 0;
+	if (!out)
+		return;
+	c->last_block = out;
+	c->last_first = c->block_first;
+	c->last_end = c->seq + 1;
+}
+
+static int run_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns,
+		     struct samples *out, bool heed_stop)
+{
+	uint64_t begun = clock_ns(), end = begun;
+	int rc = begin_block(c, max_trips, out);
+
+	if (rc)
+		return rc;
+	for (uint64_t n = 0; !max_trips || n < max_trips; n++) {
+		if ((heed_stop && client_stopped(c)) || (max_ns && end - begun >= max_ns))
+			break;
+		if (out && out->count == out->capacity)
+			rc = samples_reserve(out, RESERVE_TRIPS);
+		if (!rc)
+			rc = one_trip(c, out, &end);
+		if (rc)
+			break;
+	}
+	end_block(c, rc, out);
+	return rc;
+}
+
+int client_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns, struct samples *out)
+{
+	return run_block(c, max_trips, max_ns, out, true);
+}
+
+int client_settle(struct load_client *c, uint64_t trips)
+{
+	return run_block(c, trips, 0, NULL, false);
+}
+
+/* --- opening and closing ------------------------------------------------------------------------
+ */
+
+static int prepare(struct load_client *c)
+{
+	uint64_t bytes = c->plan.bytes;
+	uint64_t limit = c->plan.timeout_ns;
+
+	c->fd = c->link.data_fd;
+	c->bytes = bytes;
+	c->mask = message_seq_mask(bytes);
+	c->trip = c->plan.proto == PLAN_UDP ? trip_udp : trip_tcp;
+	if (c->plan.unconnected) {
+		c->to = (struct sockaddr *)&c->link.server;
+		c->to_len = c->link.server_len;
+	}
+	c->request = message_alloc(bytes);
+	c->reply = message_alloc(bytes);
+	if (!c->request || !c->reply)
+		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
+			       (unsigned long long)bytes);
+	message_label(c->request, bytes, c->link.flow.session);
+	/* A TCP stream cannot lose a trip, only its server. */
+	if (c->plan.proto == PLAN_TCP && limit < SILENCE_NS)
+		limit = SILENCE_NS;
+	return watchdog_open(&c->dog, c->link.control_fd, limit);
+}
+
+int client_open(struct load_client **client, const struct load_plan *plan, const char *target,
+		make_socket_fn *make_socket, void *arg)
+{
+	struct load_client *c = aligned_alloc(_Alignof(struct load_client), sizeof(*c));
+	int rc;
+
+	*client = NULL;
+	if (!c)
+		return err_set(-ENOMEM, "no memory for a client");
+	memset(c, 0, sizeof(*c));
+	c->plan = *plan;
+	rc = connection_open(&c->link, plan, target, make_socket, arg);
+	if (!rc) {
+		rc = prepare(c);
+		c->watched = !rc;
+	}
+	if (rc) {
+		client_close(c);
+		return rc;
+	}
+	*client = c;
+	return 0;
+}
+
+void client_close(struct load_client *c)
+{
+	if (!c)
+		return;
+	if (c->watched)
+		watchdog_close(&c->dog);
+	connection_close(&c->link);
+	message_free(c->request, c->plan.bytes);
+	message_free(c->reply, c->plan.bytes);
+	free(c);
+}
+
+const struct load_flow *client_flow(const struct load_client *c)
+{
+	return &c->link.flow;
+}
+
+uint64_t client_trips(const struct load_client *c)
+{
+	return c->seq;
+}
+
+void client_stop(struct load_client *c)
+{
+	watchdog_stop(&c->dog);
+}
+
+bool client_stopped(const struct load_client *c)
+{
+	return atomic_load_explicit(&c->dog.stop, memory_order_relaxed);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "load/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "load/clock.h"
+#include "load/control.h"
+#include "load/server.h"
+
+#define CONNECT_NS (4ULL * NS_PER_S) /* with the resolver's 5 s it stays under 10 s */
+#define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
+
+/* What is needed while a session is opened. */
+struct opening {
+	struct connection *link;
+	const struct load_plan *plan;
+	make_socket_fn *make_socket;
+	void *arg;
+};
+
+int client_plain_socket(void *arg, int family, int type, int proto)
+{
+	int fd = socket(family, type, proto);
+
+	(void)arg;
+	return fd >= 0 ? fd : err_set(-errno, "cannot make a socket: %s", strerror(errno));
+}
+
+/* connect() that ends at the deadline. The socket is blocking before and afterwards. */
+static int connect_until(int fd, const struct sockaddr *addr, uint64_t deadline)
+{
+	int flags = fcntl(fd, F_GETFL), error = 0, n;
+	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	socklen_t len = sizeof(error);
+
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	if (connect(fd, addr, address_size(addr)) && errno != EINPROGRESS && errno != EINTR)
+		return -errno;
+	do {
+		uint64_t now = clock_ns();
+		struct timespec left = clock_timespec(deadline > now ? deadline - now : 0);
+
+		n = ppoll(&pfd, 1, &left, NULL);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return -ETIMEDOUT;
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	fcntl(fd, F_SETFL, flags);
+	return -error;
+}
+
+/* A connected TCP socket with TCP_NODELAY, or -errno with a sentence. */
+static int connect_tcp(struct opening *open, const struct sockaddr *addr, uint64_t deadline)
+{
+	int fd = open->make_socket(open->arg, addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char text[ADDRESS_TEXT_MAX];
+	int on = 1, rc;
+
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	rc = connect_until(fd, addr, deadline);
+	if (!rc)
+		return fd;
+	close(fd);
+	return err_set(rc, "cannot reach a server at %s: %s%s", address_format(addr, text),
+		       strerror(-rc),
+		       rc == -ECONNREFUSED ? "; is 'layover serve' running there?" : "");
+}
+
+static int connect_control(struct opening *open, const char *target)
+{
+	static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6};
+	uint16_t port = SERVER_PORT;
+	char host[ADDRESS_HOST_MAX];
+	struct addrinfo *list;
+	uint64_t deadline;
+	int rc = address_split(target, host, &port);
+
+	if (!rc)
+		rc = address_resolve(host, port, families[open->plan->family], &list);
+	if (rc)
+		return rc;
+	deadline = clock_ns() + CONNECT_NS;
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		rc = connect_tcp(open, a->ai_addr, deadline);
+		if (rc < 0)
+			continue;
+		open->link->control_fd = rc;
+		memcpy(&open->link->server, a->ai_addr, a->ai_addrlen);
+		open->link->server_len = a->ai_addrlen;
+		address_format(a->ai_addr, open->link->server_text);
+		rc = 0;
+		break;
+	}
+	freeaddrinfo(list);
+	return rc;
+}
+
+/* Puts who said it before the sentence already kept. */
+static int about_server(const struct connection *link, int rc)
+{
+	char why[400];
+
+	snprintf(why, sizeof(why), "%s", err_text(rc));
+	return err_set(rc, "no session with the server %s: %s", link->server_text, why);
+}
+
+/* The server's next frame, which must be of that type and of this protocol. */
+static int expect(struct connection *link, const char *type, json_t **answer)
+{
+	int rc = control_receive(link->control_fd, FRAME_NS, answer);
+	char said[256];
+
+	if (rc)
+		return rc;
+	rc = control_check_version(*answer, "server");
+	if (!rc && !strcmp(control_type(*answer), "error"))
+		rc = err_set(-EPROTO, "%s", control_text(*answer, "text", said, sizeof(said)));
+	else if (!rc && strcmp(control_type(*answer), type))
+		rc = err_set(-EPROTO, "it sent a frame that was not expected");
+	if (rc)
+		json_decref(*answer);
+	return rc;
+}
+
+static int say_hello(struct opening *open, uint16_t *udp_port)
+{
+	struct connection *link = open->link;
+	json_t *answer, *hello = json_pack("{s:s, s:i, s:s, s:o}", "type", "hello", "protocol",
+					   LAYOVER_PROTOCOL, "version", LAYOVER_VERSION, "plan",
+					   plan_to_json(open->plan));
+	int rc = control_send(link->control_fd, FRAME_NS, hello);
+	json_int_t port;
+
+	if (!rc)
+		rc = expect(link, "ready", &answer);
+	if (rc)
+		return rc;
+	port = json_integer_value(json_object_get(answer, "udp_port"));
+	rc = control_get_session(answer, &link->flow.session);
+	if (!rc && (port < 0 || port > 65535 || !port != (open->plan->proto == PLAN_TCP)))
+		rc = err_set(-EPROTO, "it named no usable port");
+	*udp_port = (uint16_t)port;
+	json_decref(answer);
+	return rc;
+}
+
+static int open_tcp_data(struct opening *open)
+{
+	struct connection *link = open->link;
+	json_t *data = json_pack("{s:s, s:o}", "type", "data", "session",
+				 control_session(link->flow.session));
+	int fd = connect_tcp(open, (struct sockaddr *)&link->server, clock_ns() + CONNECT_NS);
+
+	if (fd < 0) {
+		json_decref(data);
+		return fd;
+	}
+	link->data_fd = fd;
+	return control_send(fd, FRAME_NS, data);
+}
+
+/* Binds to the address the control connection uses: the server answers to no other. */
+static int open_udp_data(struct opening *open, uint16_t server_port)
+{
+	struct connection *link = open->link;
+	struct sockaddr *server = (struct sockaddr *)&link->server;
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	int fd = open->make_socket(open->arg, server->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fd;
+	link->data_fd = fd;
+	address_set_port(server, server_port);
+	getsockname(link->control_fd, (struct sockaddr *)&local, &len);
+	address_set_port((struct sockaddr *)&local, 0);
+	if (bind(fd, (struct sockaddr *)&local, len) ||
+	    (!open->plan->unconnected && connect(fd, server, link->server_len)))
+		return err_set(-errno, "cannot set up a UDP socket: %s", strerror(errno));
+	len = sizeof(local);
+	getsockname(fd, (struct sockaddr *)&local, &len);
+	return control_send(link->control_fd, FRAME_NS,
+			    json_pack("{s:s, s:i}", "type", "udp", "port",
+				      address_port((struct sockaddr *)&local)));
+}
+
+static void note_flow(struct opening *open)
+{
+	struct connection *link = open->link;
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+
+	getsockname(link->data_fd, (struct sockaddr *)&local, &len);
+	link->flow.proto = open->plan->proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+	link->flow.family = local.ss_family;
+	link->flow.client_port = address_port((struct sockaddr *)&local);
+	link->flow.server_port = address_port((struct sockaddr *)&link->server);
+}
+
+int connection_open(struct connection *link, const struct load_plan *plan, const char *target,
+		    make_socket_fn *make_socket, void *arg)
+{
+	struct opening open = {link, plan, make_socket, arg};
+	uint16_t udp_port;
+	json_t *answer;
+	int rc;
+
+	*link = (struct connection){.control_fd = -1, .data_fd = -1};
+	rc = connect_control(&open, target);
+	if (rc)
+		return rc;
+	rc = say_hello(&open, &udp_port);
+	if (!rc)
+		rc = plan->proto == PLAN_UDP ? open_udp_data(&open, udp_port)
+					     : open_tcp_data(&open);
+	if (!rc)
+		rc = expect(link, "go", &answer);
+	if (rc)
+		return about_server(link, rc);
+	json_decref(answer);
+	note_flow(&open);
+	return 0;
+}
+
+bool connection_last_words(const struct connection *link, char *said, size_t size)
+{
+	json_t *frame;
+
+	if (control_receive(link->control_fd, 100 * NS_PER_MS, &frame))
+		return false;
+	control_text(frame, "text", said, size);
+	json_decref(frame);
+	return said[0];
+}
+
+void connection_close(struct connection *link)
+{
+	if (link->data_fd >= 0)
+		close(link->data_fd);
+	if (link->control_fd >= 0)
+		close(link->control_fd);
+	link->control_fd = link->data_fd = -1;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The client's side of opening a session: control connection, handshake, data flow. */
+#ifndef LAYOVER_CONNECT_H
+#define LAYOVER_CONNECT_H
+
+#include <sys/socket.h>
+
+#include "load/address.h"
+#include "load/client.h"
+
+struct connection {
+	int control_fd, data_fd;
+	struct load_flow flow;
+	struct sockaddr_storage server; /* where the messages go */
+	socklen_t server_len;
+	char server_text[ADDRESS_TEXT_MAX]; /* the control connection's far end */
+};
+
+/*
+ * See client_open(). connection_close() is due afterwards, whatever the result.
+ */
+int connection_open(struct connection *link, const struct load_plan *plan, const char *target,
+		    make_socket_fn *make_socket, void *arg);
+
+/* Why the server ended the session, when it said so: true, and its words in said. */
+bool connection_last_words(const struct connection *link, char *said, size_t size);
+
+void connection_close(struct connection *link);
+
+#endif
