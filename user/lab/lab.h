@@ -12,34 +12,38 @@ enum lab_side { LAB_CLIENT, LAB_SERVER, LAB_SIDES };
 #define LAB_SERVER_IPV4 "198.18.0.2"
 #define LAB_CLIENT_IPV6 "fd6c:6179:6f76::1"
 #define LAB_SERVER_IPV6 "fd6c:6179:6f76::2"
-#define LAB_INTERFACE   "layover0" /* its name on both sides */
+#define LAB_INTERFACE	"layover0" /* its name on both sides */
+
+enum { LAB_TARGET_MAX = 64 };
 
 /* One lab per process. Starts as LAB_NONE. */
 struct lab {
-	bool alive;
 	char name[LAB_SIDES][32]; /* layover-PID-client, layover-PID-server: for `ip netns exec` */
 	char path[LAB_SIDES][64]; /* where they are mounted */
-	int netns[LAB_SIDES];     /* descriptors of the namespaces, or -1 */
-	pid_t server;             /* the process that serves, or 0 */
-	unsigned int ifindex[LAB_SIDES];
+	int netns[LAB_SIDES];	  /* descriptors of the namespaces, -1: not made (any more) */
+	pid_t server;		  /* the process that serves, or 0 */
 };
 
 #define LAB_NONE ((struct lab){.netns = {-1, -1}})
 
 /*
- * Removes what dead runs have left behind, then makes the namespaces, the veth pair and its addresses,
- * and waits until they can be used. 0; -EPERM when privileges are missing; another -errno otherwise;
- * always with a sentence, and with nothing left behind. The caller calls lab_destroy() on every way out.
+ * Removes what dead runs have left behind, then makes the namespaces, the veth pair and its
+ * addresses, and waits until they can be used. 0; -EPERM when privileges are missing; another
+ * -errno otherwise; always with a sentence, and with nothing left behind. The caller calls
+ * lab_destroy() on every way out.
  */
 int lab_create(struct lab *lab);
 
 /*
- * Starts a process that runs the driver's server inside the server's namespace. It dies with this
- * process. Call it while this process is still single-threaded. 0 or -errno with a sentence.
+ * Starts a process that runs the driver's server inside the server's namespace, on the address of
+ * that family (AF_INET, AF_INET6) and SERVER_PORT; the address goes to target (LAB_TARGET_MAX
+ * bytes), fit for client_open(). It dies with this process. Call it while this process has one
+ * thread. 0 or -errno with a sentence.
  */
-int lab_serve(struct lab *lab);
+int lab_serve(struct lab *lab, int family, char *target);
 
-/* A socket inside a side's namespace; the calling thread stays in its own. Descriptor or -errno, sentence. */
+/* A socket inside a side's namespace; the calling thread stays in its own. Descriptor or -errno,
+ * sentence. */
 int lab_socket(const struct lab *lab, enum lab_side side, int family, int type, int proto);
 
 /* The same as a make_socket_fn for the client's side; arg is the struct lab. */
@@ -51,12 +55,14 @@ int lab_enter(const struct lab *lab, enum lab_side side);
 /* Ends the server and removes the namespaces. Does nothing when there is no lab. */
 void lab_destroy(struct lab *lab);
 
-/* The same with async-signal-safe calls only, for the signal handler of an impatient second Ctrl-C. */
+/* The same with async-signal-safe calls only, for the signal handler of an impatient second Ctrl-C.
+ */
 void lab_abandon(const struct lab *lab);
 
 /*
- * Removes the namespaces layover-PID-* of runs that have ended; those of living ones stay (a lab holds a
- * lock that the kernel gives back however it dies). lab_create() does this itself. Returns how many.
+ * Removes the namespaces layover-PID-* of runs that have ended; those of living ones stay (a lab
+ * holds a lock that the kernel gives back however it dies). lab_create() does this itself. Returns
+ * how many.
  */
 int lab_remove_leftovers(void);
 
