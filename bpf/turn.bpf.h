@@ -37,7 +37,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 << 20);
+	__uint(max_entries, 4 << 20);
 } records SEC(".maps") __weak;
 
 struct config config SEC(".bss") __weak;

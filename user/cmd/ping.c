@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* layover ping: a ping-pong against a server, its latency, and in which layer each trip waited. */
 #include <errno.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/args.h"
 #include "base/cpus.h"
 #include "base/error.h"
-#include "base/version.h"
 #include "cmd/command.h"
+#include "cmd/tracing.h"
+#include "collect/probes.h"
 #include "lab/lab.h"
 #include "load/clock.h"
 #include "load/run.h"
 #include "model/dist.h"
+#include "model/split.h"
+#include "view/view.h"
 
 /* --- the command line ----------------------------------------------------------------------------
  */
@@ -38,6 +40,7 @@ enum option_key {
 	KEY_SPLIT,
 	KEY_NO_SPLIT,
 	KEY_OVERHEAD,
+	KEY_HOOKS,
 };
 
 struct ping_options {
@@ -45,6 +48,7 @@ struct ping_options {
 	const char *target; /* NULL: the lab */
 	const char *dump;
 	enum split_mode split;
+	uint32_t hooks_with, hooks_without; /* masks of enum hook */
 	bool lab, json, overhead, time_given;
 };
 
@@ -82,7 +86,10 @@ static const struct argp_option options[] = {
 	{"split", KEY_SPLIT, NULL, 0,
 	 "insist on the split by stage; exit 3 where it is not allowed", 4},
 	{"no-split", KEY_NO_SPLIT, NULL, 0, "measure without hooks in the kernel", 4},
-	{"overhead", KEY_OVERHEAD, NULL, 0, "measure what the hooks cost, too", 4},
+	{"overhead", KEY_OVERHEAD, NULL, 0,
+	 "alternate blocks with and without hooks: what the hooks themselves cost", 4},
+	{"hooks", KEY_HOOKS, "LIST", 0,
+	 "leave out hooks or add optional ones: -copy,+send_enter; 'layover doctor' lists them", 4},
 	{NULL, 0, NULL, 0, "Output:", 5},
 	{"json", 'j', NULL, 0, "print JSON", 5},
 	{"dump", KEY_DUMP, "FILE", 0, "write one CSV row per measured trip to FILE", 5},
@@ -109,6 +116,29 @@ static int parse_server_cpu(const char *text, int *cpu)
 	return rc;
 }
 
+/* "-copy,+send_enter" */
+static int parse_hooks(const char *text, struct ping_options *o)
+{
+	char *list = strdup(text), *rest = list, *word;
+	int rc = list ? 0 : -ENOMEM;
+
+	while (!rc && (word = strsep(&rest, ","))) {
+		int hook = *word ? hook_by_name(word + 1) : -1;
+
+		if (hook < 0 || (*word != '+' && *word != '-'))
+			rc = err_set(-EINVAL,
+				     "--hooks: '%s' is not + or - and a hook; "
+				     "'layover doctor' lists them",
+				     word);
+		else if (*word == '+')
+			o->hooks_with |= 1u << hook;
+		else
+			o->hooks_without |= 1u << hook;
+	}
+	free(list);
+	return rc;
+}
+
 /* Options that have a value. 0 or -errno with a sentence. */
 static int parse_value(int key, const char *arg, struct ping_options *o)
 {
@@ -130,6 +160,8 @@ static int parse_value(int key, const char *arg, struct ping_options *o)
 		return parse_cpu("--client-cpu", arg, &plan->client_cpu);
 	case KEY_SERVER_CPU:
 		return parse_server_cpu(arg, &plan->server_cpu);
+	case KEY_HOOKS:
+		return parse_hooks(arg, o);
 	case KEY_SERVER_DELAY:
 		return parse_time("--server-delay", arg, NS_PER_S, &plan->server_delay_ns);
 	default:
@@ -258,7 +290,8 @@ static void catch_stops(void)
 }
 
 /* Opens the client, measures, closes it. 0 or -errno with a sentence. */
-static int measure(struct run *run, const char *target, make_socket_fn *make_socket, void *arg)
+static int measure(struct run *run, struct tracing *tracing, const char *target,
+		   make_socket_fn *make_socket, void *arg)
 {
 	int rc = client_open(&run->client, run->plan, target, make_socket, arg);
 
@@ -267,41 +300,76 @@ static int measure(struct run *run, const char *target, make_socket_fn *make_soc
 	atomic_store(&running, run->client);
 	if (atomic_load(&stopped_at))
 		client_stop(run->client);
-	rc = run_measure(run);
+	if (tracing->collect)
+		rc = tracing_start(tracing, run);
+	if (!rc)
+		rc = run_measure(run);
+	if (!rc && tracing->collect)
+		rc = tracing_finish(tracing);
 	atomic_store(&running, NULL);
 	client_close(run->client);
 	run->client = NULL;
 	return rc;
 }
 
-static int measure_in_lab(struct run *run)
+/* Loads the hooks as the options want them. An exit code; a sentence was printed unless EXIT_OK. */
+static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 {
-	int family = run->plan->family == PLAN_IPV6 ? AF_INET6 : AF_INET;
-	char target[LAB_TARGET_MAX];
-	int rc = lab_serve(&lab, family, target);
+	int proto = o->plan.proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+	int rc;
 
-	return rc ? rc : measure(run, target, lab_client_socket, &lab);
+	if (o->split == SPLIT_NEVER)
+		return EXIT_OK;
+	rc = tracing_open(tracing, proto, o->hooks_with, o->hooks_without, o->overhead);
+	if (!rc)
+		return EXIT_OK;
+	tracing->overhead = false;
+	if (o->split == SPLIT_ALWAYS || o->overhead)
+		return say_error(EXIT_CANNOT, "no split: %s", err_text(rc));
+	say_note("no split, latency only: %s", err_text(rc));
+	err_clear();
+	return EXIT_OK;
+}
+
+static int run_in_lab(const struct ping_options *o, struct run *run, struct tracing *tracing)
+{
+	int family = o->plan.family == PLAN_IPV6 ? AF_INET6 : AF_INET;
+	char target[LAB_TARGET_MAX];
+	int code, rc = lab_create(&lab);
+
+	if (rc)
+		return say_error(rc == -EPERM ? EXIT_CANNOT : EXIT_FAILED, "%s", err_text(rc));
+	rc = lab_serve(&lab, family, target); /* first: it must not inherit the hooks */
+	code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : prepare_split(o, tracing);
+	if (code == EXIT_OK) {
+		rc = measure(run, tracing, target, lab_client_socket, &lab);
+		code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
+	}
+	lab_destroy(&lab);
+	return code;
+}
+
+static int run_to_target(const struct ping_options *o, struct run *run, struct tracing *tracing)
+{
+	int code = prepare_split(o, tracing);
+	int rc;
+
+	if (code != EXIT_OK)
+		return code;
+	rc = measure(run, tracing, o->target, client_plain_socket, NULL);
+	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
 /* An exit code; a sentence was printed unless it is EXIT_OK. */
-static int run_ping(const struct ping_options *o, struct run *run)
+static int run_ping(const struct ping_options *o, struct run *run, struct tracing *tracing)
 {
-	int rc;
+	int code;
 
 	lab = LAB_NONE;
 	catch_stops();
-	if (o->lab) {
-		rc = lab_create(&lab);
-		if (rc)
-			return say_error(rc == -EPERM ? EXIT_CANNOT : EXIT_FAILED, "%s",
-					 err_text(rc));
-		rc = measure_in_lab(run);
-		lab_destroy(&lab);
-	} else {
-		rc = measure(run, o->target, client_plain_socket, NULL);
-	}
-	if (rc)
-		return say_error(EXIT_FAILED, "%s", err_text(rc));
+	code = o->lab ? run_in_lab(o, run, tracing) : run_to_target(o, run, tracing);
+	if (code != EXIT_OK)
+		return code;
 	if (run->samples.count)
 		return EXIT_OK;
 	if (run->samples.lost)
@@ -312,132 +380,62 @@ static int run_ping(const struct ping_options *o, struct run *run)
 			 "nothing was measured: stopped before the first trip was over");
 }
 
-/* --- the report
- * ----------------------------------------------------------------------------------- */
+/* --- the report --------------------------------------------------------------------------------- */
 
-static json_t *ns_or_null(int64_t ns)
-{
-	return ns == DIST_NONE ? json_null() : json_integer(ns);
-}
-
-static json_t *cpu_or_null(int cpu)
-{
-	return cpu < 0 ? json_null() : json_integer(cpu);
-}
-
-static json_t *load_to_json(const struct run *run)
-{
-	const struct load_plan *plan = run->plan;
-
-	return json_pack("{s:s, s:I, s:s, s:o, s:o, s:I, s:I, s:I}", "protocol",
-			 plan->proto == PLAN_UDP ? "udp" : "tcp", "bytes", (json_int_t)plan->bytes,
-			 "io", "blocking", "client_cpu", cpu_or_null(plan->client_cpu),
-			 "server_cpu", cpu_or_null(plan->server_cpu), "duration_ns",
-			 (json_int_t)run->duration_ns, "warmup_trips",
-			 (json_int_t)run->warmup_trips, "warmup_ns", (json_int_t)run->warmup_ns);
-}
-
-static json_t *rtt_to_json(const struct run *run, const struct dist *d)
-{
-	const struct samples *s = &run->samples;
-
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
-			 "count", (json_int_t)d->count, "min_ns", ns_or_null(d->min), "p50_ns",
-			 ns_or_null(d->p50), "p90_ns", ns_or_null(d->p90), "p99_ns",
-			 ns_or_null(d->p99), "p99_9_ns", ns_or_null(d->p99_9), "max_ns",
-			 ns_or_null(d->max), "mean_ns", (json_int_t)(d->mean + 0.5), "stddev_ns",
-			 (json_int_t)(d->stddev + 0.5), "lost", (json_int_t)s->lost, "late",
-			 (json_int_t)s->late, "duplicated", (json_int_t)s->duplicated,
-			 "out_of_order", (json_int_t)s->out_of_order);
-}
-
-static void print_json(const struct run *run, const struct dist *d)
-{
-	struct utsname host;
-	json_t *out;
-
-	uname(&host);
-	out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "schema", "layover/1",
-			"version", LAYOVER_VERSION, "host", host.nodename, "kernel", host.release,
-			"clock", "CLOCK_MONOTONIC", "command", "ping", "load", load_to_json(run),
-			"rtt", rtt_to_json(run, d));
-	json_dumpf(out, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(out);
-}
-
-static void print_us(const char *name, int64_t ns)
-{
-	if (ns == DIST_NONE)
-		printf("  %s -", name);
-	else
-		printf("  %s %.2f", name, (double)ns / NS_PER_US);
-}
-
-static void print_cpu(const char *side, int cpu)
-{
-	if (cpu < 0)
-		printf(", %s not pinned", side);
-	else
-		printf(", %s on CPU %d", side, cpu);
-}
-
-static void print_text(const struct run *run, const struct dist *d)
-{
-	const struct load_plan *plan = run->plan;
-	const struct samples *s = &run->samples;
-
-	printf("%s, %llu bytes", plan->proto == PLAN_UDP ? "UDP" : "TCP",
-	       (unsigned long long)plan->bytes);
-	print_cpu("client", plan->client_cpu);
-	print_cpu("server", plan->server_cpu);
-	printf("\n%llu trips in %.3f s; %llu trips before that discarded as warm-up\n",
-	       (unsigned long long)d->count, (double)run->duration_ns / NS_PER_S,
-	       (unsigned long long)run->warmup_trips);
-	printf("lost %llu  late %llu  duplicated %llu  out of order %llu\n",
-	       (unsigned long long)s->lost, (unsigned long long)s->late,
-	       (unsigned long long)s->duplicated, (unsigned long long)s->out_of_order);
-	printf("rtt us:");
-	print_us("min", d->min);
-	print_us("p50", d->p50);
-	print_us("p90", d->p90);
-	print_us("p99", d->p99);
-	print_us("p99.9", d->p99_9);
-	print_us("max", d->max);
-	print_us("mean", (int64_t)(d->mean + 0.5));
-	putchar('\n');
-}
-
-static int report(const struct ping_options *o, const struct run *run)
+/* Everything the views show, computed once. 0 or -errno with a sentence. */
+static int compute(const struct run *run, struct tracing *tracing, struct split *split,
+		   struct report *report)
 {
 	size_t n = run->samples.count;
 	int64_t *values = malloc(n * sizeof(*values));
-	struct dist d;
+	int rc = 0;
 
 	if (!values)
-		return say_error(EXIT_FAILED, "no memory to sort %zu samples", n);
+		return err_set(-ENOMEM, "no memory to sort %zu samples", n);
 	for (size_t i = 0; i < n; i++)
 		values[i] = (int64_t)run->samples.rtt_ns[i];
-	dist_of(values, n, &d);
+	dist_of(values, n, &report->rtt);
 	free(values);
-	if (o->json)
-		print_json(run, &d);
-	else
-		print_text(run, &d);
-	return EXIT_OK;
+	if (tracing->collect) {
+		rc = split_of(&tracing->join.trips, run->samples.rtt_ns, split);
+		report->split = split;
+		report->trips = &tracing->join.trips;
+		report->counters = tracing->counters;
+	}
+	if (tracing->overhead)
+		overhead_of(tracing->pairs, tracing->pair_count, &report->overhead);
+	return rc;
+}
+
+static int print_report(const struct ping_options *o, const struct run *run, struct tracing *tracing)
+{
+	struct report report = {.run = run, .lab = o->lab};
+	struct split *split = calloc(1, sizeof(*split));
+	int rc = split ? compute(run, tracing, split, &report) : -ENOMEM;
+
+	if (!rc && o->dump)
+		rc = view_dump(&report, o->dump);
+	if (!rc && o->json)
+		rc = view_json(&report);
+	else if (!rc)
+		view_text(&report);
+	free(split);
+	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
 int cmd_ping(int argc, char **argv)
 {
 	struct ping_options o = {0};
 	struct run run = {.plan = &o.plan};
+	struct tracing tracing = {0};
 	int code;
 
 	plan_default(&o.plan);
 	args_parse(&argp, argc, argv, &o);
-	code = run_ping(&o, &run);
+	code = run_ping(&o, &run, &tracing);
 	if (code == EXIT_OK)
-		code = report(&o, &run);
+		code = print_report(&o, &run, &tracing);
+	tracing_close(&tracing);
 	samples_free(&run.samples);
 	return code;
 }

@@ -53,7 +53,7 @@ static int measure(struct run *run)
 			break;
 		if (!begun)
 			begun = clock_ns();
-		rc = client_block(run->client, trips, ns, &run->samples);
+		rc = client_block(run->client, trips, ns, run->into ? run->into : &run->samples);
 		run->duration_ns = clock_ns() - begun;
 		if (!rc)
 			rc = pause_between(run);

@@ -21,6 +21,8 @@ struct run {
 	 */
 	int (*between)(void *arg);
 	void *arg;
+	struct samples
+		*into; /* where the next block's trips go; NULL: to samples. between() may set it */
 
 	/* Results. samples belong to the caller afterwards: samples_free(). */
 	struct samples samples;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* layover doctor: what this kernel and these privileges offer, what is used instead, what that costs. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/args.h"
+#include "base/error.h"
+#include "cmd/command.h"
+#include "collect/probes.h"
+#include "model/stages.h"
+#include "view/view.h"
+
+static const struct argp_option options[] = {
+	{"json", 'j', NULL, 0, "print JSON", 0},
+	{0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	if (key == ARGP_KEY_ARG)
+		return -err_set(-EINVAL, "doctor takes no argument, got '%s'", arg);
+	if (key != 'j')
+		return ARGP_ERR_UNKNOWN;
+	*json = true;
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.doc = "Tries every hook and says what this kernel and these privileges offer, which is used "
+	       "instead where one is missing, and what its absence costs.\v"
+	       "Exit status: 0 when the core split can run, 3 when it cannot.",
+};
+
+/* What the split loses with a hook; hooks not listed cost the split of their two stages only. */
+static const struct {
+	enum hook hook;
+	const char *cost;
+	bool needed; /* the core split cannot do without */
+} costs[HOOKS] = {
+	[HOOK_send_enter] = {HOOK_send_enter, "system call entry counts as user or app", false},
+	[HOOK_send_tcp] = {HOOK_send_tcp, "user and app end later, at the next send hook", false},
+	[HOOK_send_exit] = {HOOK_send_exit, "bytes held back after the write count as send", false},
+	[HOOK_dev_queue] = {HOOK_dev_queue, "no split: the message cannot be recognised", true},
+	[HOOK_dev_xmit] = {HOOK_dev_xmit, "qdisc and wire are one stage", false},
+	[HOOK_irq] = {HOOK_irq, "waiting for the softirq counts as wire", false},
+	[HOOK_softirq] = {HOOK_softirq, "softirq and driver are one stage", false},
+	[HOOK_stack_in] = {HOOK_stack_in, "driver and stack are one stage", false},
+	[HOOK_sock_in] = {HOOK_sock_in, "no split of TCP: the reply cannot be recognised", true},
+	[HOOK_data_ready] = {HOOK_data_ready, "socket, notify and wakeup are one stage", false},
+	[HOOK_wakeup] = {HOOK_wakeup, "notify counts as wakeup", false},
+	[HOOK_running] = {HOOK_running, "wakeup counts as reader or receive", false},
+	[HOOK_copy] = {HOOK_copy, "reader counts as receive", false},
+	[HOOK_recv_exit] = {HOOK_recv_exit, "no split: the end of a turn is not seen", true},
+};
+
+static const char *const kind_names[] = {[PROBE_TP] = "tracepoint", [PROBE_FENTRY] = "function"};
+static const char *const proto_names[] = {[PROBE_ANY] = "any", [PROBE_TCP] = "tcp", [PROBE_UDP] = "udp"};
+
+struct findings {
+	int errors[PROBES_MAX];
+	bool tcp[PROBES_MAX], udp[PROBES_MAX]; /* chosen for that protocol */
+	bool taken[HOOKS];                     /* by either */
+	bool core;                             /* the core split can run */
+	int rc;                                /* of probes_test() */
+};
+
+static void examine(struct findings *f)
+{
+	f->rc = probes_test(f->errors);
+	f->core = f->rc == 0;
+	if (f->rc)
+		return;
+	probes_choose(f->errors, IPPROTO_TCP, 0, 0, f->tcp);
+	probes_choose(f->errors, IPPROTO_UDP, 0, 0, f->udp);
+	for (int i = 0; i < probe_count; i++)
+		if (f->tcp[i] || f->udp[i])
+			f->taken[probes[i].hook] = true;
+	for (int h = 0; h < HOOKS; h++)
+		if (costs[h].needed && !f->taken[h])
+			f->core = false;
+}
+
+static const char *state_of(const struct findings *f, int row)
+{
+	if (f->tcp[row] && f->udp[row])
+		return "used";
+	if (f->tcp[row] || f->udp[row])
+		return probes[row].proto == PROBE_ANY ? (f->tcp[row] ? "used for TCP" : "used for UDP")
+						      : "used";
+	if (f->errors[row] == 0)
+		return "spare";
+	if (f->errors[row] == -ENOENT)
+		return "not in this kernel";
+	return "refused";
+}
+
+static bool has_probe(int hook)
+{
+	for (int i = 0; i < probe_count; i++)
+		if ((int)probes[i].hook == hook)
+			return true;
+	return false;
+}
+
+static int print_json(const struct findings *f)
+{
+	json_t *out = view_json_header("doctor"), *rows = json_array(), *missing = json_array();
+
+	for (int i = 0; !f->rc && i < probe_count; i++)
+		json_array_append_new(
+			rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "hook",
+					hook_infos[probes[i].hook].name, "protocol",
+					proto_names[probes[i].proto], "kind", kind_names[probes[i].kind],
+					"target", probes[i].target, "state", state_of(f, i), "errno",
+					-f->errors[i]));
+	for (int h = 0; !f->rc && h < HOOKS; h++)
+		if (has_probe(h) && !f->taken[h])
+			json_array_append_new(missing, json_pack("{s:s, s:s}", "hook", hook_infos[h].name,
+								 "cost", costs[h].cost));
+	json_object_set_new(out, "split", json_boolean(f->core));
+	if (f->rc)
+		json_object_set_new(out, "reason", json_string(err_text(f->rc)));
+	json_object_set_new(out, "hooks", rows);
+	json_object_set_new(out, "missing", missing);
+	return view_json_print(out);
+}
+
+static void print_rows(const struct findings *f)
+{
+	printf("%-11s %-5s %-10s %-24s %s\n", "hook", "proto", "kind", "target", "");
+	for (int i = 0; i < probe_count; i++) {
+		const struct probe *p = &probes[i];
+
+		printf("%-11s %-5s %-10s %-24s %s", hook_infos[p->hook].name, proto_names[p->proto],
+		       kind_names[p->kind], p->target, state_of(f, i));
+		if (f->errors[i] && f->errors[i] != -ENOENT)
+			printf(": %s", strerror(-f->errors[i]));
+		putchar('\n');
+	}
+	for (int h = 0; h < HOOKS; h++)
+		if (has_probe(h) && !f->taken[h])
+			printf("Without %s: %s.\n", hook_infos[h].name, costs[h].cost);
+}
+
+static void print_text(const struct findings *f)
+{
+	struct utsname host;
+
+	uname(&host);
+	printf("Kernel %s, %s\n", host.release, host.machine);
+	if (!f->rc)
+		print_rows(f);
+	if (f->core)
+		puts("The split can run here.");
+	else
+		printf("The split cannot run here: %s.\n",
+		       f->rc ? err_text(f->rc) : "a hook it needs is missing");
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct findings findings = {0};
+	bool json = false;
+	int rc = 0;
+
+	args_parse(&argp, argc, argv, &json);
+	examine(&findings);
+	if (json)
+		rc = print_json(&findings);
+	else
+		print_text(&findings);
+	if (rc)
+		return say_error(EXIT_FAILED, "%s", err_text(rc));
+	return findings.core ? EXIT_OK : EXIT_CANNOT;
+}

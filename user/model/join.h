@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Joins the turn records of both ends of one flow with the driver's trips. A client's record finds its
+ * trip by time (same clock), a server's record finds the client's by the message id (TCP sequence number,
+ * driver's UDP number). Records come in order per end, in any order between the ends.
+ */
+#ifndef LAYOVER_JOIN_H
+#define LAYOVER_JOIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/record.h"
+#include "model/trips.h"
+
+struct record_queue {
+	struct turn_record *records;
+	size_t head, count, capacity; /* records[head … head + count) wait */
+};
+
+struct join {
+	uint32_t hooks; /* mask of the hooks that were loaded */
+	struct record_queue clients, servers;
+	size_t next_trip; /* trips before this one have had their chance */
+	bool server_seen; /* at least one record of the server's end arrived */
+	struct trips trips;
+};
+
+/* Takes one record, of either end. 0 or -ENOMEM with a sentence. */
+int join_add(struct join *join, const struct turn_record *record);
+
+/*
+ * Joins what can be joined. start_ns and rtt_ns are those of all trips so far, ascending. With `final`
+ * the rest is settled too: trips without a server's record, and trips without any. 0 or -ENOMEM.
+ */
+int join_run(struct join *join, const uint64_t *start_ns, const uint64_t *rtt_ns, size_t count,
+	     bool final);
+
+void join_free(struct join *join);
+
+#endif

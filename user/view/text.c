@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "load/clock.h"
+#include "view/view.h"
+
+enum { LINE_MAX_COLUMNS = 79, KEY_MIN = 14, NUMBER = 7, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
+
+static const char *colour(const struct style *style, const char *code)
+{
+	return style->colour ? code : "";
+}
+
+/* Three to five significant digits in six columns, or a dash for what is not known. */
+static void print_us(int64_t ns)
+{
+	double us = (double)ns / NS_PER_US;
+
+	if (ns == DIST_NONE)
+		printf("%*s", NUMBER, "-");
+	else if (us < 100)
+		printf("%*.2f", NUMBER, us);
+	else if (us < 1000)
+		printf("%*.1f", NUMBER, us);
+	else if (us < 1e6)
+		printf("%*.0f", NUMBER, us);
+	else
+		printf("%*.2fs", NUMBER - 1, us / 1e6);
+}
+
+static void print_numbers(const struct dist *d)
+{
+	print_us(d->min);
+	print_us(d->p50);
+	print_us(d->p90);
+	print_us(d->p99);
+	print_us(d->p99_9);
+	print_us(d->max);
+	print_us((int64_t)llround(d->mean));
+}
+
+static int key_width(const struct split *split)
+{
+	int width = KEY_MIN;
+
+	for (int r = 0; split && r < split->count; r++) {
+		int length = (int)strlen(stage_infos[split->rows[r].stage].key);
+
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+/* Eighths of a character cell, so that a bar of nine columns shows 72 steps. */
+static void print_bar(const struct style *style, double share, int columns)
+{
+	static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	int eighths = (int)(share * columns * 8 + 0.5);
+
+	putchar(' ');
+	fputs(colour(style, "\033[36m"), stdout);
+	for (int i = 0; i < eighths / 8; i++)
+		fputs(style->utf8 ? "█" : "#", stdout);
+	if (style->utf8)
+		fputs(parts[eighths % 8], stdout);
+	fputs(colour(style, "\033[0m"), stdout);
+}
+
+static void print_header(const struct style *style, int width)
+{
+	static const char *const names[] = {"min", "p50", "p90", "p99", "p99.9", "max", "mean"};
+
+	fputs(colour(style, "\033[1m"), stdout);
+	printf("%s%*s", style->micro, width - 2, "");
+	for (int i = 0; i < NUMBERS; i++)
+		printf("%*s", NUMBER, names[i]);
+	printf("%*s%s\n", SHARE, "share", colour(style, "\033[0m"));
+}
+
+static void print_table(const struct style *style, const struct report *report)
+{
+	const struct split *split = report->split;
+	int width = key_width(split);
+	int bar = LINE_MAX_COLUMNS - width - NUMBERS * NUMBER - SHARE - 1;
+
+	print_header(style, width);
+	printf("%-*s", width, "round trip");
+	print_numbers(&report->rtt);
+	putchar('\n');
+	for (int r = 0; split && r < split->count; r++) {
+		const struct stage_row *row = &split->rows[r];
+
+		printf("%-*s", width, stage_infos[row->stage].key);
+		print_numbers(&row->dist);
+		printf("%*.1f%%", SHARE - 1, row->share * 100);
+		print_bar(style, row->share, bar < BAR_MAX ? bar : BAR_MAX);
+		putchar('\n');
+	}
+}
+
+static void print_cpu(const char *side, int cpu)
+{
+	if (cpu < 0)
+		printf(", %s not pinned", side);
+	else
+		printf(", %s on CPU %d", side, cpu);
+}
+
+static void print_load(const struct report *report)
+{
+	const struct run *run = report->run;
+	const struct load_plan *plan = run->plan;
+	const struct samples *s = &run->samples;
+
+	printf("layover %s: %s, %llu bytes", LAYOVER_VERSION,
+	       plan->proto == PLAN_UDP ? "UDP" : "TCP", (unsigned long long)plan->bytes);
+	print_cpu("client", plan->client_cpu);
+	print_cpu("server", plan->server_cpu);
+	printf("\n%llu trips in %.3f s, after %llu trips of warm-up",
+	       (unsigned long long)report->rtt.count, (double)run->duration_ns / NS_PER_S,
+	       (unsigned long long)run->warmup_trips);
+	if (s->lost + s->late + s->duplicated + s->out_of_order)
+		printf("\nlost %llu, late %llu, duplicated %llu, out of order %llu",
+		       (unsigned long long)s->lost, (unsigned long long)s->late,
+		       (unsigned long long)s->duplicated, (unsigned long long)s->out_of_order);
+	printf("\n\n");
+}
+
+/* Prints words, breaking lines before the 80th column; continuation lines are indented. */
+static void print_wrapped(const char *text)
+{
+	int column = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		int columns = 0;
+
+		for (size_t i = 0; i < length; i++)
+			columns += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8 heads only */
+		if (column && column + 1 + columns > LINE_MAX_COLUMNS)
+			column = printf("\n  ") - 1;
+		else if (column)
+			column += printf(" ");
+		fwrite(text, 1, length, stdout);
+		column += columns;
+		text += length + (text[length] == ' ');
+	}
+	putchar('\n');
+}
+
+static void print_sentence(const struct style *style, const char *where, const struct band_top *top)
+{
+	const struct stage_info *info = &stage_infos[top->stage];
+	char cpus[32] = "", line[512];
+
+	if (top->cpu_from >= 0 && top->cpu_from != top->cpu_to)
+		snprintf(cpus, sizeof(cpus), " (CPU %d%s%d)", top->cpu_from, style->arrow,
+			 top->cpu_to);
+	else if (top->cpu_to >= 0)
+		snprintf(cpus, sizeof(cpus), " (CPU %d)", top->cpu_to);
+	snprintf(line, sizeof(line), "%s, %.0f %% is %s%s: %s.", where, top->share * 100, info->key, cpus,
+		 info->text);
+	print_wrapped(line);
+}
+
+static void print_verdict(const struct style *style, const struct split *split)
+{
+	putchar('\n');
+	if (split->band_known[BAND_P50])
+		print_sentence(style, "Of the median trip", &split->top[BAND_P50]);
+	if (split->band_known[BAND_P99])
+		print_sentence(style, "Of the p99 trips", &split->top[BAND_P99]);
+	if (split->alone)
+		print_wrapped("The server's host is not traced: server.host holds the wire both ways and "
+			      "the whole server.");
+}
+
+static void print_counters(const struct report *report)
+{
+	const struct split *split = report->split;
+
+	printf("trips %llu, matched %llu, partial %llu, unmatched %llu, dropped %llu, skipped %llu\n",
+	       (unsigned long long)split->trips, (unsigned long long)split->matched,
+	       (unsigned long long)split->partial, (unsigned long long)split->unmatched,
+	       (unsigned long long)report->counters.dropped,
+	       (unsigned long long)report->counters.recursion_misses);
+}
+
+static void print_effect(const char *name, const struct overhead_figure *f)
+{
+	printf("  %s  %.0f ns without, %.0f ns with: %+.0f ns (95 %%: %+.0f to %+.0f)\n", name, f->off_ns,
+	       f->on_ns, f->difference_ns, f->low_ns, f->high_ns);
+}
+
+static void print_overhead(const struct overhead *overhead)
+{
+	if (overhead->pairs < 2) {
+		print_wrapped("The run was too short to tell what the hooks cost: measure longer.");
+		return;
+	}
+	printf("\nThe hooks themselves, over %zu pairs of blocks without and with them:\n",
+	       overhead->pairs);
+	print_effect("p50", &overhead->p50);
+	print_effect("p99", &overhead->p99);
+}
+
+void view_text(const struct report *report)
+{
+	struct style style = view_style();
+
+	print_load(report);
+	print_table(&style, report);
+	if (report->split) {
+		print_verdict(&style, report->split);
+		print_counters(report);
+	}
+	if (report->overhead.pairs)
+		print_overhead(&report->overhead);
+}
