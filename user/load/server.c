@@ -20,6 +20,7 @@
 #include "load/address.h"
 #include "load/clock.h"
 #include "load/control.h"
+#include "load/descriptors.h"
 #include "load/echo.h"
 #include "load/message.h"
 
@@ -264,17 +265,39 @@ static int session_open(struct slot *slot, const json_t *hello)
 	return rc;
 }
 
-static void session_run(struct slot *slot)
+static void *session_echo(void *arg)
+{
+	struct slot *slot = arg;
+
+	descriptors_part(slot->data_fd, -1);
+	echo_run(&slot->echo);
+	return NULL;
+}
+
+/* The echo loop has a thread to itself, because that has its own descriptors and cannot clean up
+ * here. */
+static int session_run(struct slot *slot)
 {
 	struct server *server = slot->server;
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT,
 				    .data.u64 = slot->session};
+	pthread_t thread;
+	int rc;
 
 	slot->echo.fd = slot->data_fd;
+	rc = pthread_create(&thread, NULL, session_echo, slot);
+	if (rc)
+		return err_set(-rc, "cannot start a thread: %s", strerror(rc));
 	/* From here on the main loop watches the control connection: its end is the session's. */
 	epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, slot->fd, &event);
-	if (!control_send(slot->fd, FRAME_NS, frame("go")))
-		echo_run(&slot->echo);
+	rc = control_send(slot->fd, FRAME_NS, frame("go"));
+	if (rc) {
+		pthread_mutex_lock(&server->lock);
+		session_end(slot);
+		pthread_mutex_unlock(&server->lock);
+	}
+	pthread_join(thread, NULL);
+	return rc;
 }
 
 /* Gives this connection to the session it names. */
@@ -320,7 +343,7 @@ static void *slot_run(void *arg)
 		if (!rc)
 			rc = session_open(slot, first);
 		if (!rc)
-			session_run(slot);
+			rc = session_run(slot);
 	}
 	if (rc)
 		refuse(slot, rc);
