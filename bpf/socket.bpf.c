@@ -83,6 +83,9 @@ static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 	turn->record.recv_id = id;
 	turn->wanted = turn->ready;
 	turn_take_arrival(turn, skb);
+	/* A reader that was awake can be faster than the announcement: it has the datagram already. */
+	if (turn->taken == turn->wanted)
+		hit(turn, HOOK_recv_exit, turn->taken_at);
 	return true;
 }
 

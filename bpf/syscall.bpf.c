@@ -56,12 +56,13 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 }
 
 /* UDP: is the datagram that was just received the one that the turn waits for? */
-static __always_inline bool is_wanted(struct turn *turn, int ret)
+static __always_inline bool is_wanted(struct turn *turn, int ret, __u64 now)
 {
 	if (ret < 0) {
 		turn->taken = turn->ready; /* nothing queued: the counts agree again */
 		return false;
 	}
+	turn->taken_at = now;
 	return ++turn->taken == turn->wanted;
 }
 
@@ -73,7 +74,7 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 
 	if (!turn || (flags & MSG_PEEK))
 		return 0;
-	if (turn->record.proto == IPPROTO_UDP ? !is_wanted(turn, ret) : ret <= 0)
+	if (turn->record.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
 		return 0;
 	if (turn->phase != PHASE_RECEIVE)
 		return 0;

@@ -19,6 +19,7 @@ enum phase { PHASE_NONE, PHASE_SEND, PHASE_RECEIVE };
 struct turn {
 	struct turn_record record;
 	__u64 tx_skb; /* the packet that carried the last byte to the device layer */
+	__u64 taken_at;             /* UDP: when the last datagram was received */
 	__u32 ready, taken, wanted; /* UDP: datagrams queued, received, index of the one that counts */
 	__u8 phase;                 /* enum phase */
 	__u8 written;               /* UDP: the send call returned: the next packet is a new message */

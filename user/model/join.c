@@ -51,10 +51,22 @@ int join_add(struct join *join, const struct turn_record *record)
 	return push(&join->servers, record);
 }
 
+
+static uint64_t first_time(const struct turn_record *client)
+{
+	for (int hook = 0; hook <= HOOK_re_xmit; hook++)
+		if (client->t[hook])
+			return client->t[hook];
+	return 0;
+}
+
+/* Ids of short UDP messages repeat soon (one byte: 256 trips), so the time has to fit as well. */
 static bool answers(const struct turn_record *server, const struct turn_record *client)
 {
 	return server->flow == client->flow && server->recv_id == client->send_id &&
-	       server->send_id == client->recv_id;
+	       server->send_id == client->recv_id &&
+	       server->t[HOOK_recv_exit] > first_time(client) &&
+	       server->t[HOOK_recv_exit] < client->t[HOOK_recv_exit];
 }
 
 /* The server's record of the same trip; it and all older ones leave the queue. NULL: not there. */
@@ -71,14 +83,6 @@ static const struct turn_record *take_server(struct join *join, const struct tur
 		return server; /* stays readable until the next push */
 	}
 	return NULL;
-}
-
-static uint64_t first_time(const struct turn_record *client)
-{
-	for (int hook = 0; hook <= HOOK_re_xmit; hook++)
-		if (client->t[hook])
-			return client->t[hook];
-	return 0;
 }
 
 /* Puts one client record into its trip, if it belongs to a measured one. */

@@ -8,8 +8,16 @@ enum { STEPS_MAX = 2 * HOOKS };
 
 /* The hooks whose time belongs to the very last byte: they overrule the others when they disagree. */
 static const uint32_t STRONG = 1u << HOOK_dev_queue | 1u << HOOK_dev_xmit | 1u << HOOK_recv_exit;
-static const uint32_t ANCHORS = 1u << HOOK_dev_queue | 1u << HOOK_dev_xmit | 1u << HOOK_stack_in |
-				1u << HOOK_data_ready | 1u << HOOK_recv_exit;
+
+/* Masks of hooks by role and kind, from abi/hooks.def. */
+#define MASK_OF_ANCHOR(name)  | 1u << HOOK_##name
+#define MASK_OF_CONTEXT(name)
+#define MASK_OF_SIDE(name)
+static const uint32_t ANCHORS = 0
+#define HOOK(name, role, kind, layer, text) MASK_OF_##kind(name)
+#include "abi/hooks.def"
+#undef HOOK
+	;
 
 struct step {
 	uint64_t t; /* 0: left out */
@@ -172,7 +180,7 @@ static uint8_t flags_of(const struct path *path, const struct turn_record *clien
 			const struct turn_record *server, uint32_t hooks)
 {
 	uint32_t expected = ANCHORS & hooks;
-	uint32_t tx = expected & (1u << HOOK_dev_queue | 1u << HOOK_dev_xmit);
+	uint32_t tx = expected & ((1u << HOOK_irq) - 1);
 	uint32_t rx = expected & ~tx;
 	uint8_t flags = path->disorder ? TRIP_DISORDER : 0;
 	bool whole;
