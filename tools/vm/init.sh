@@ -22,7 +22,8 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t bpf bpf /sys/fs/bpf
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 mount -t tracefs tracefs /sys/kernel/tracing
-mkdir -p /run/netns /run/lock /tmp /root
+mkdir -p /run/netns /run/lock /tmp /root /dev/net
+[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200 # its first opener loads the module
 hostname guest
 
 # The transports first (built in or module, as the kernel has it), then what the run asked for.
@@ -31,6 +32,8 @@ for module in virtio_pci virtio_console $(value modules | tr ',' ' '); do
 done
 
 # Drivers use no more queues than there are CPUs unless told; the run asked for a number.
+# (virtio on 6.1, when that number is above the CPUs: `ethtool -X` afterwards makes the device forget
+# it, and the queues above the CPUs get nothing more.)
 set_queues() {
     [ -z "$1" ] || ethtool -L eth0 combined "$1" 2>/dev/null || echo "init: not $1 queues" >/dev/kmsg
 }

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fixtures: the kernels and NICs of the VM lab, each pair booted once for all of a file's tests."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tools"))
+
+from vm.kernels import KERNELS  # noqa: E402
+from vm.machines import Lab  # noqa: E402
+
+TRAFFIC = Path(__file__).with_name("traffic.py")
+MACHINES = [(kernel, nic) for kernel in KERNELS for nic in ("virtio", "igb")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def needs():
+    if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
+        pytest.skip("guests need root and /dev/net/tun")
+    if not shutil.which("busybox"):
+        pytest.skip("tools/deps.sh vm installs what guests need")
+
+
+class Echo:
+    """A guest and an echo server at the other end of its cable."""
+
+    def __init__(self, lab, guest):
+        self.lab = lab
+        self.guest = guest
+
+    def ping(self, flows=1, count=200, timeout=120):
+        return json.loads(self.guest.check(f"python3 /lab/traffic.py ping {self.guest.peer_address} {flows} {count}",
+                                           timeout))
+
+    def stream(self, megabytes):
+        return json.loads(self.guest.check(f"python3 /lab/traffic.py stream {self.guest.peer_address} {megabytes}"))
+
+
+@pytest.fixture(scope="module", params=MACHINES, ids=lambda pair: "-".join(pair))
+def machine(request):
+    """A guest of each kernel with each NIC, four queues, and its peer in the host's namespace."""
+    kernel, nic = request.param
+    with Lab() as lab:
+        guest = lab.guest(kernel=kernel, nic=nic, queues=4, files=(TRAFFIC,), python=True)
+        server = lab.network.popen(sys.executable, TRAFFIC, "serve", guest.peer_address, stdout=-1)
+        assert server.stdout.readline() == b"ready\n"
+        yield Echo(lab, guest)
+        server.kill()
+        server.wait()
+        server.stdout.close()
