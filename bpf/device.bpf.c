@@ -2,13 +2,6 @@
 /* The device layer on the way out: from TCP/IP to the qdisc, from the qdisc to the driver. */
 #include "turn.bpf.h"
 
-struct tcp_wire {
-	__be16 source, dest;
-	__be32 seq, ack;
-	__u8 data_offset; /* high four bits, in 32-bit words */
-	__u8 flags;
-};
-
 /* Where the transport header starts, counted from skb->data (which is at the link header here). */
 static __always_inline __u32 transport_offset(const struct sk_buff *skb)
 {

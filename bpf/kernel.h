@@ -62,4 +62,12 @@ struct task_struct {
 
 #pragma clang attribute pop
 
+/* The start of a TCP header (RFC 9293, 3.1). */
+struct tcp_wire {
+	__be16 source, dest;
+	__be32 seq, ack;
+	__u8 data_offset; /* high four bits, in 32-bit words */
+	__u8 flags;
+};
+
 #endif

@@ -61,7 +61,8 @@ int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
 	turn_begin_receive(turn);
 	turn->seen_ids |= SEEN_RECV;
 	turn->record.recv_id = end;
-	turn_take_arrival(turn, skb);
+	turn_take_arrival(turn, config.by_bytes ? segment_key(sk->__sk_common.skc_num, end)
+						: address_of(skb));
 	hit(turn, HOOK_sock_in, now);
 	return 0;
 }
@@ -73,16 +74,17 @@ int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
 static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 {
 	struct sk_buff *skb = sk->sk_receive_queue.prev;
-	__u64 id;
+	__u64 id = driver_seq(skb);
 
 	turn->ready++;
-	id = driver_seq(skb);
+	if (sk->sk_receive_queue.qlen == 1)
+		turn->ready = turn->taken + 1; /* whatever hook was missed before, this one is next */
 	if (turn->record.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->record.send_id)
 		return false;
 	turn_begin_receive(turn);
 	turn->record.recv_id = id;
 	turn->wanted = turn->ready;
-	turn_take_arrival(turn, skb);
+	turn_take_arrival(turn, address_of(skb));
 	/* A reader that was awake can be faster than the announcement: it has the datagram already. */
 	if (turn->taken == turn->wanted)
 		hit(turn, HOOK_recv_exit, turn->taken_at);

@@ -6,9 +6,10 @@
 SEC("tp_btf/netif_rx")
 int BPF_PROG(virtual_irq, struct sk_buff *skb)
 {
-	struct arrival *a = arrival_slot(skb);
+	__u64 key = address_of(skb);
+	struct arrival *a = arrival_slot(key);
 
-	a->skb = (__u64)skb;
+	a->key = key;
 	a->irq = bpf_ktime_get_ns();
 	a->irq_cpu = this_cpu();
 	a->stack_in = 0;
@@ -26,15 +27,64 @@ int BPF_PROG(softirq, unsigned int vector)
 	return 0;
 }
 
+/*
+ * The key of a data segment of the traced flow, 0 for any other packet. skb->data is at the IP header.
+ * IP options and extension headers are not followed: the driver's flows have none.
+ */
+static __always_inline __u64 flow_segment(const struct sk_buff *skb)
+{
+	__u8 ip[60];
+	__u32 headers;
+	struct tcp_wire *tcp;
+	__u16 source, destination;
+
+	if (bpf_probe_read_kernel(ip, sizeof(ip), skb->data))
+		return 0;
+	if (ip[0] == 0x45 && ip[9] == IPPROTO_TCP) {
+		tcp = (void *)(ip + 20);
+		headers = 20;
+	} else if (ip[0] >> 4 == 6 && ip[6] == IPPROTO_TCP) {
+		tcp = (void *)(ip + 40);
+		headers = 40;
+	} else {
+		return 0;
+	}
+	source = bpf_ntohs(tcp->source);
+	destination = bpf_ntohs(tcp->dest);
+	if (source + destination != config.client_port + config.server_port ||
+	    (source != config.client_port && source != config.server_port))
+		return 0;
+	headers += (tcp->data_offset >> 4) * 4;
+	if (skb->len <= headers)
+		return 0;
+	return segment_key(destination, bpf_ntohl(tcp->seq) + skb->len - headers);
+}
+
+static __always_inline void keep_by_bytes(const struct sk_buff *skb, const struct arrival *from)
+{
+	__u64 key = flow_segment(skb);
+	struct arrival *a = arrival_slot(key);
+
+	if (!key)
+		return;
+	a->key = key;
+	a->irq = from->irq;
+	a->irq_cpu = from->irq_cpu;
+	a->softirq = from->softirq;
+	a->stack_in = from->stack_in;
+	a->cpu = from->cpu;
+}
+
 /* skb->sk must not be used: on veth it is still the sender's socket. */
 SEC("tp_btf/netif_receive_skb")
 int BPF_PROG(stack_in, struct sk_buff *skb)
 {
-	struct arrival *a = arrival_slot(skb);
+	__u64 key = address_of(skb);
+	struct arrival *a = arrival_slot(key);
 	__u32 cpu = bpf_get_smp_processor_id();
 
-	if (a->skb != (__u64)skb || a->stack_in) {
-		a->skb = (__u64)skb;
+	if (a->key != key || a->stack_in) {
+		a->key = key;
 		a->irq = 0;
 	}
 	a->softirq = cpu_states[cpu & (CPUS - 1)].softirq;
@@ -43,5 +93,7 @@ int BPF_PROG(stack_in, struct sk_buff *skb)
 	/* This softirq was already running when the packet was announced: it did not wait for its start. */
 	if (a->softirq < a->irq)
 		a->softirq = 0;
+	if (config.by_bytes)
+		keep_by_bytes(skb, a);
 	return 0;
 }

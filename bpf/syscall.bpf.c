@@ -76,7 +76,9 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 		return 0;
 	if (turn->record.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
 		return 0;
-	if (turn->phase != PHASE_RECEIVE)
+	if (turn->record.proto == IPPROTO_TCP)
+		turn_begin_receive(turn); /* its arrival was not seen: the turn goes on without it */
+	else if (turn->phase != PHASE_RECEIVE)
 		return 0;
 	take_wakeup(turn, sk);
 	hit(turn, HOOK_recv_exit, now);

@@ -86,10 +86,16 @@ static __always_inline __u64 address_of(const void *pointer)
 	return *scratch;
 }
 
-/* sk_buffs come from a slab of 256-byte objects. */
-static __always_inline struct arrival *arrival_slot(const void *skb)
+/* Addresses differ above bit 8 (the slab's object size), sequence numbers by any stride: mix them all. */
+static __always_inline struct arrival *arrival_slot(__u64 key)
 {
-	return &arrivals[(address_of(skb) >> 8) & (SLOTS - 1)];
+	return &arrivals[(key * 0x9e3779b97f4a7c15ULL >> 54) & (SLOTS - 1)];
+}
+
+/* Kernel addresses have their top bit set; this key has not. */
+static __always_inline __u64 segment_key(__u16 destination, __u32 end)
+{
+	return (__u64)destination << 32 | end;
 }
 
 static __always_inline struct reader *reader_slot(__u32 pid)
@@ -201,11 +207,11 @@ static __always_inline void turn_begin_receive(struct turn *turn)
 }
 
 /* The hooks that the packet passed before its socket was known. */
-static __always_inline void turn_take_arrival(struct turn *turn, const void *skb)
+static __always_inline void turn_take_arrival(struct turn *turn, __u64 key)
 {
-	struct arrival *a = arrival_slot(skb);
+	struct arrival *a = arrival_slot(key);
 	struct turn_record *r = &turn->record;
-	bool mine = a->skb == (__u64)skb;
+	bool mine = a->key == key;
 
 	r->t[HOOK_irq] = mine ? a->irq : 0;
 	r->cpu[HOOK_irq] = a->irq_cpu;

@@ -25,12 +25,13 @@ struct cpu_state {
 };
 
 /*
- * A packet on its way to a socket, by sk_buff address: the address is unique while the packet lives, and
- * entering the stack overwrites what an earlier packet at that address left. Two packets that share a
- * slot lose the older one's hooks, never mix them: `skb` is compared.
+ * A packet on its way to a socket. Its key is the sk_buff's address, unique while the packet lives (and
+ * entering the stack overwrites what an earlier packet at that address left), or for a TCP segment, which
+ * may be merged into its predecessor in the socket's backlog, its port and last byte. Two packets that
+ * share a slot lose the older one's hooks, never mix them: the key is compared.
  */
 struct arrival {
-	__u64 skb;
+	__u64 key;
 	__u64 irq, softirq, stack_in; /* stack_in is 0 until the packet enters the stack */
 	__u16 irq_cpu, cpu;
 	__u32 pad;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/message.h"
 #include "base/error.h"
 
 struct sink {
@@ -114,13 +113,11 @@ int tracing_open(struct tracing *t, int proto, uint32_t with, uint32_t without, 
 int tracing_start(struct tracing *t, struct run *run)
 {
 	const struct load_flow *flow = client_flow(run->client);
-	uint64_t bytes = run->plan->bytes;
 
 	t->run = run;
 	run->between = between;
 	run->arg = t;
-	collect_set_flow(t->collect, flow->client_port, flow->server_port,
-			 bytes < MESSAGE_SEQ_BYTES ? (uint8_t)bytes : MESSAGE_SEQ_BYTES);
+	collect_set_flow(t->collect, flow->client_port, flow->server_port, run->plan->bytes);
 	return collect_attach(t->collect);
 }
 

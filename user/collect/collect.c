@@ -11,10 +11,14 @@
 #include <bpf/libbpf.h>
 
 #include "abi/config.h"
+#include "abi/message.h"
 #include "abi/state.h"
 #include "base/error.h"
 #include "collect/probes.h"
 #include "layover.skel.h"
+
+/* A TCP message up to this size leaves in one segment: the smallest MSS that IPv6 links allow. */
+enum { ONE_SEGMENT = 1220 };
 
 struct collect {
 	struct layover_bpf *skel;
@@ -143,14 +147,15 @@ uint32_t collect_hooks(const struct collect *c)
 	return mask;
 }
 
-void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
-		      uint8_t driver_seq_bytes)
+void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port, uint64_t bytes)
 {
 	struct config *config = &c->skel->bss->config;
 
 	config->client_port = client_port;
 	config->driver_seq_mask =
-		driver_seq_bytes < 8 ? (1ULL << (8 * driver_seq_bytes)) - 1 : UINT64_MAX;
+		bytes < MESSAGE_SEQ_BYTES ? (1ULL << (8 * bytes)) - 1 : UINT64_MAX;
+	/* Looking into every packet costs: done only where a message may span several. */
+	config->by_bytes = bytes > ONE_SEGMENT;
 	config->server_port = server_port;
 }
 

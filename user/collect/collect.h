@@ -36,11 +36,10 @@ void collect_detach(struct collect *c);
 uint32_t collect_hooks(const struct collect *c);
 
 /*
- * Points the hooks at one flow (ports in host order). driver_seq_bytes: how many bytes of the driver's
- * sequence number each UDP payload starts with (0 … 8).
+ * Points the hooks at one flow of the driver (ports in host order) that carries messages of `bytes`. It
+ * decides what tells packets apart: the driver's number in UDP payloads, bytes where TCP may segment.
  */
-void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
-		      uint8_t driver_seq_bytes);
+void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port, uint64_t bytes);
 
 typedef void collect_sink(void *arg, const struct turn_record *record);
 

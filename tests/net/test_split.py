@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The split against injected causes: a delay shows in its stage, and nowhere else."""
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hosts import BUILD, LAYOVER, Hosts, assert_exact, load, medians, sh
+
+TRIPS = 3001
+CPUS = sorted(os.sched_getaffinity(0))
+SPIN_NS = 200_000
+SPIN_OBJECT = str(BUILD / "test-bpf" / "spin.o")
+two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+
+
+@pytest.fixture
+def hosts():
+    pair = Hosts()
+    pair.serve()
+    yield pair
+    pair.close()
+
+
+def same_cpu():
+    """Both ends on one CPU: no idle exits, so that the stages hold still."""
+    return ["--client-cpu", CPUS[0], "--server-cpu", CPUS[0]]
+
+
+def lab(tmp_path, *options):
+    dump = tmp_path / "rows.csv"
+    done = sh(LAYOVER, "ping", "--lab", "--split", "-j", "--dump", str(dump), *map(str, options), timeout=60)
+    return load(done.stdout, dump)
+
+
+def assert_only(before, after, stage, delay_ns):
+    """The stage grew by delay_ns within 5 % or 2 us, no other by more than that."""
+    slack = max(0.05 * delay_ns, 2000)
+    base, now = medians(before), medians(after)
+    growth = {key: now.get(key, 0) - base.get(key, 0) for key in base.keys() | now.keys()}
+    assert abs(growth.pop(stage) - delay_ns) <= slack, (stage, now[stage], base.get(stage))
+    assert all(abs(ns) <= slack for ns in growth.values()), growth
+    rtt = after["rtt"]["p50_ns"] - before["rtt"]["p50_ns"]
+    assert abs(rtt - delay_ns) <= 2 * slack
+
+
+@pytest.mark.parametrize("family", ["-4", "-6"])
+@pytest.mark.parametrize("size", [1, 14, 1448, 16384])
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+def test_sums(tmp_path, proto, size, family):
+    result = lab(tmp_path, *proto, "-m", size, family, "-i", TRIPS)
+    assert_exact(result, TRIPS)
+    assert result["rtt"]["count"] == TRIPS
+    assert 0 < result["stages"]["client.user"]["p50_ns"] < 1500
+    # The view's figures are those of the rows: means of all stages add up to the mean round trip.
+    total = sum(stage["mean_ns"] for stage in result["stages"].values())
+    assert abs(total - result["rtt"]["mean_ns"]) <= len(result["stages"])
+    assert abs(sum(stage["share"] for stage in result["stages"].values()) - 1) < 1e-9
+
+
+def test_stages_of_tcp_over_veth(tmp_path):
+    keys = list(lab(tmp_path, "-i", 101)["stages"])
+    leg = ["softirq", "driver", "stack", "socket", "notify", "wakeup", "reader", "receive"]
+    sends = ["send", "qdisc", "wire"]
+    assert keys == (["client.user"] + [f"client.{s}" for s in sends] + [f"server.{s}" for s in leg] +
+                    ["server.app"] + [f"server.{s}" for s in sends] + [f"client.{s}" for s in leg])
+
+
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+def test_server_think_time(hosts, proto):
+    before = hosts.ping("-i", TRIPS, *proto, *same_cpu())
+    after = hosts.ping("-i", TRIPS, *proto, *same_cpu(), "--server-delay", "200us")
+    assert_only(before, after, "server.app", SPIN_NS)
+
+
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+@pytest.mark.parametrize("end, hook, stage", [
+    ("client", "egress", "client.send"), ("server", "egress", "server.send"),
+    ("server", "ingress", "server.stack"), ("client", "ingress", "client.stack")])
+def test_spin_in_tc(hosts, proto, end, hook, stage):
+    # UDP has no hook at the socket look-up: its stack time counts up to data_ready.
+    if proto and hook == "ingress":
+        stage = stage.replace("stack", "socket")
+    options = ["-i", 1009, "-m", 300, *proto, *same_cpu()]
+    before = hosts.ping(*options)
+    ns = getattr(hosts, end)
+    hosts.run(ns, "tc", "qdisc", "add", "dev", "veth0", "clsact")
+    hosts.run(ns, "tc", "filter", "add", "dev", "veth0", hook, "bpf", "da", "obj", SPIN_OBJECT, "sec", "tc")
+    assert_only(before, hosts.ping(*options), stage, SPIN_NS)
+
+
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+def test_tbf_queue(hosts, proto):
+    options = ["-i", 211, "-m", 1000, "-w", "20", *proto, *same_cpu()]
+    before = hosts.ping(*options)
+    hosts.run(hosts.client, "tc", "qdisc", "add", "dev", "veth0", "root",
+              "tbf", "rate", "4mbit", "burst", "1600", "limit", "100000")
+    after = hosts.ping(*options)
+    queued = after["stages"]["client.qdisc"]["p50_ns"] - before["stages"]["client.qdisc"]["p50_ns"]
+    slower = after["rtt"]["p50_ns"] - before["rtt"]["p50_ns"]
+    assert queued > 1_000_000  # 1000 bytes at 4 Mbit/s take 2 ms
+    # An expiring timer starts what follows, on a CPU that was asleep: some us go elsewhere.
+    assert abs(slower - queued) <= 0.05 * slower
+    assert max(after["stages"].values(), key=lambda s: s["p50_ns"])["key"] == "client.qdisc"
+    assert_exact_counts(after, 211)
+
+
+def assert_exact_counts(result, trips):
+    counters = result["counters"]
+    assert counters["trips"] == trips and counters["matched"] >= 0.97 * trips and counters["dropped"] == 0
+
+
+HOG = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+print("ready", flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    stop = time.monotonic() + 0.020
+    while time.monotonic() < stop:
+        pass
+    time.sleep(0.005)
+"""
+
+
+@two_cpus
+def test_busy_task_on_the_readers_cpu(hosts):
+    options = ["-i", 2003, "--client-cpu", CPUS[0], "--server-cpu", CPUS[1]]
+    before = hosts.ping(*options)
+    hog = subprocess.Popen([sys.executable, "-c", HOG, str(CPUS[1])], stdout=subprocess.PIPE)
+    try:
+        hog.stdout.readline()
+        after = hosts.ping(*options)
+    finally:
+        hog.kill()
+        hog.wait()
+    slower = after["rtt"]["mean_ns"] - before["rtt"]["mean_ns"]
+    growth = {key: stage["mean_ns"] - before["stages"].get(key, {"mean_ns": 0})["mean_ns"]
+              for key, stage in after["stages"].items()}
+    assert slower > 100_000
+    # The hog also interrupts the server when it runs; the wait for the CPU is the bulk.
+    assert max(growth, key=growth.get) == "server.wakeup", growth
+    assert growth["server.wakeup"] > 0.8 * slower, (growth, slower)
+
+
+@two_cpus
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+def test_rps_to_the_other_cpu(hosts, tmp_path, proto):
+    options = ["-i", TRIPS, *proto, *same_cpu()]
+    before = hosts.ping(*options, dump=tmp_path / "before.csv")
+    hosts.run(hosts.server, "sh", "-c",
+              f"echo {1 << CPUS[1]:x} > /sys/class/net/veth0/queues/rx-0/rps_cpus")
+    after = hosts.ping(*options, dump=tmp_path / "after.csv")
+    assert {row["request_softirq_cpu"] for row in before["rows"]} == {CPUS[0]}
+    assert {row["request_softirq_cpu"] for row in after["rows"]} == {CPUS[1]}
+    assert {row["request_irq_cpu"] for row in after["rows"]} == {CPUS[0]}
+    assert after["stages"]["server.softirq"]["cpu_from"] == CPUS[0]
+    assert after["stages"]["server.softirq"]["cpu_to"] == CPUS[1]
+    growth = after["stages"]["server.softirq"]["p50_ns"] - before["stages"]["server.softirq"]["p50_ns"]
+    assert growth > 300, growth
+    # The reply is not steered: its stages stay where they were.
+    assert {row["reply_softirq_cpu"] for row in after["rows"]} == {CPUS[0]}
+    assert_exact(after, TRIPS)
+
+
+@pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
+def test_any_hook_may_be_missing(tmp_path, proto):
+    hooks = ["send_enter", "send_tcp", "send_exit", "dev_xmit", "irq", "softirq", "stack_in",
+             "data_ready", "wakeup", "running", "copy"]
+    whole = medians(lab(tmp_path, *proto, "-i", 503, *same_cpu()))
+    for hook in hooks:
+        result = lab(tmp_path, *proto, "-i", 503, *same_cpu(), "--hooks", f"-{hook}")
+        assert len(result["rows"]) == 503
+        for row in result["rows"]:
+            assert sum(v for k, v in row.items() if "." in k and k.endswith("_ns")) == row["rtt_ns"]
+        if hook == "data_ready" and proto:
+            continue  # nothing else tells which datagram arrived: trips are unmatched, and said so
+        assert result["counters"]["matched"] >= 0.999 * 503, (hook, result["counters"])
+        # No stage far from its neighbours may change: a merge is local.
+        for key in ("client.qdisc", "server.qdisc"):
+            if key in whole and hook != "dev_xmit":
+                assert abs(medians(result)[key] - whole[key]) < 2000, (hook, key)
+
+
+def test_client_alone_when_the_server_is_elsewhere(hosts):
+    """A server of another kernel is played by a socket that the hooks do not take for the flow's."""
+    out = hosts.ping("-i", 101, *same_cpu())
+    assert "server.host" not in out["stages"]
+
+
+def test_overhead_is_measured_in_pairs(tmp_path):
+    result = lab(tmp_path, "--overhead", "-t", 1, *same_cpu())
+    effect = result["overhead"]["p50"]
+    assert result["overhead"]["pairs"] >= 2
+    assert effect["low_ns"] < effect["difference_ns"] < effect["high_ns"]
+    assert 200 < effect["difference_ns"] < 20000
+    assert result["counters"]["matched"] >= 0.999 * result["counters"]["trips"]
+
+
+def test_nothing_stays_behind(hosts):
+    before = programs()
+    hosts.ping("-i", 101)
+    wait_for(lambda: programs() == before)  # the kernel frees them after a grace period
+    process = subprocess.Popen([LAYOVER, "ping", "--lab", "-t", "30"], stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: programs() > before)
+    finally:
+        process.kill()
+        process.wait(10)
+    wait_for(lambda: programs() == before)
+
+
+def programs():
+    """How many BPF programs of ours the kernel holds."""
+    bpftool = next(p for p in ("/usr/sbin/bpftool", "/sbin/bpftool", "/usr/bin/bpftool") if os.path.exists(p))
+    return sh(bpftool, "prog", "show").stdout.count("name dev_queue")
+
+
+def wait_for(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
