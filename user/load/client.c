@@ -37,18 +37,19 @@ struct load_client {
 	uint64_t seq;		      /* of the trip under way, or of the last one */
 
 	/* Bookkeeping of trips that went wrong. */
-	uint64_t answered;	  /* highest sequence number with a reply in time */
-	uint64_t lost[LOST_KEPT]; /* the last lost trips, 0 when their reply came after all */
+	uint64_t answered; /* highest sequence number with a reply in time */
+	struct {
+		uint64_t seq; /* 0: its reply came after all */
+		struct samples *counters;
+	} lost[LOST_KEPT]; /* the last lost trips */
 	uint64_t lost_count;
-	uint64_t silent_ns; /* how long nothing has come back */
-	struct samples *block,
-		*last_block; /* the counters of this block and of the measured one before */
+	uint64_t silent_ns;		    /* how long nothing has come back */
+	struct samples *block, *last_block; /* of this block, and of the measured one before */
 	uint64_t block_first, last_first, last_end;
 	struct samples discarded;
 };
 
-/* --- failures -----------------------------------------------------------------------------------
- */
+/* --- failures ---------------------------------------------------------------------------- */
 
 static int server_gone(struct load_client *c, const char *why)
 {
@@ -84,8 +85,7 @@ static int trip_failed(struct load_client *c, int rc)
 	}
 }
 
-/* --- one trip -----------------------------------------------------------------------------------
- */
+/* --- one trip ---------------------------------------------------------------------------- */
 
 /* 0 when a system call that returned n may be tried again, else why the trip is over. */
 static int after_error(struct load_client *c, ssize_t n)
@@ -175,23 +175,21 @@ static void count_stray(struct load_client *c, uint64_t seq)
 {
 	uint64_t back = (seq - message_get_seq(c->reply, c->mask)) & c->mask;
 	uint64_t oldest = c->lost_count > LOST_KEPT ? c->lost_count - LOST_KEPT : 0;
-	struct samples *counters;
 
 	if (back == 0 || back >= seq)
 		return; /* a size or a number we never sent: not ours */
 	seq -= back;
-	counters = counters_of(c, seq);
 	for (uint64_t i = c->lost_count; i-- > oldest;) {
-		uint64_t *lost = &c->lost[i % LOST_KEPT];
+		struct samples *counters = c->lost[i % LOST_KEPT].counters;
 
-		if (*lost != seq)
+		if (c->lost[i % LOST_KEPT].seq != seq)
 			continue;
-		*lost = 0;
+		c->lost[i % LOST_KEPT].seq = 0;
 		counters->late++;
 		counters->out_of_order += seq < c->answered;
 		return;
 	}
-	counters->duplicated++;
+	counters_of(c, seq)->duplicated++;
 }
 
 static bool awaited(const struct load_client *c, ssize_t n, uint64_t seq)
@@ -248,14 +246,14 @@ static int trip_udp(struct load_client *c, uint64_t seq, uint64_t *start, uint64
 	return 0;
 }
 
-/* --- blocks -------------------------------------------------------------------------------------
- */
+/* --- blocks ------------------------------------------------------------------------------ */
 
 /* A UDP trip without a reply. 0: go on with the next one. */
 static int lose(struct load_client *c, uint64_t start, uint64_t *end)
 {
 	*end = clock_ns();
-	c->lost[c->lost_count++ % LOST_KEPT] = c->seq;
+	c->lost[c->lost_count % LOST_KEPT].seq = c->seq;
+	c->lost[c->lost_count++ % LOST_KEPT].counters = c->block;
 	c->block->lost++;
 	c->silent_ns += *end - start;
 	if (c->silent_ns < SILENCE_NS)
@@ -331,7 +329,7 @@ static void end_block(struct load_client *c, int rc, struct samples *out)
 }
 
 static int run_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns,
-		     struct samples *out, bool heed_stop)
+		     struct samples *out, bool settling)
 {
 	uint64_t begun = clock_ns(), end = begun;
 	int rc = begin_block(c, max_trips, out);
@@ -339,13 +337,13 @@ static int run_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns,
 	if (rc)
 		return rc;
 	for (uint64_t n = 0; !max_trips || n < max_trips; n++) {
-		if ((heed_stop && client_stopped(c)) || (max_ns && end - begun >= max_ns))
+		if ((!settling && client_stopped(c)) || (max_ns && end - begun >= max_ns))
 			break;
 		if (out && out->count == out->capacity)
 			rc = samples_reserve(out, RESERVE_TRIPS);
 		if (!rc)
 			rc = one_trip(c, out, &end);
-		if (rc)
+		if (rc || (settling && !client_answered(c)))
 			break;
 	}
 	end_block(c, rc, out);
@@ -354,16 +352,15 @@ static int run_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns,
 
 int client_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns, struct samples *out)
 {
-	return run_block(c, max_trips, max_ns, out, true);
+	return run_block(c, max_trips, max_ns, out, false);
 }
 
 int client_settle(struct load_client *c, uint64_t trips)
 {
-	return run_block(c, trips, 0, NULL, false);
+	return run_block(c, trips, 0, NULL, true);
 }
 
-/* --- opening and closing ------------------------------------------------------------------------
- */
+/* --- opening and closing ----------------------------------------------------------------- */
 
 static int prepare(struct load_client *c)
 {
@@ -429,6 +426,11 @@ void client_close(struct load_client *c)
 const struct load_flow *client_flow(const struct load_client *c)
 {
 	return &c->link.flow;
+}
+
+bool client_answered(const struct load_client *c)
+{
+	return c->answered == c->seq;
 }
 
 uint64_t client_trips(const struct load_client *c)

@@ -49,9 +49,15 @@ const struct load_flow *client_flow(const struct load_client *client);
 int client_block(struct load_client *client, uint64_t max_trips, uint64_t max_ns,
 		 struct samples *out);
 
-/* Like client_block() with NULL, but client_stop() does not keep it from running: closes the last
- * turn. */
+/*
+ * Unmeasured trips after a pause, or the one that closes the last turn: client_stop() does not keep
+ * them from running, and the first one that is lost ends them, because losses belong into the
+ * measurement.
+ */
 int client_settle(struct load_client *client, uint64_t trips);
+
+/* True when the last trip came back in time. */
+bool client_answered(const struct load_client *client);
 
 /* How many trips were tried so far, measured or not; the sequence number of the last one. */
 uint64_t client_trips(const struct load_client *client);

@@ -27,13 +27,12 @@ static int warm_up(struct run *run)
 static bool next_block(const struct run *run, uint64_t begun, uint64_t *trips, uint64_t *ns)
 {
 	const struct load_plan *plan = run->plan;
-	uint64_t tried = run->samples.count + run->samples.lost;
 	uint64_t passed = begun ? clock_ns() - begun : 0;
 
 	*trips = RUN_BLOCK_TRIPS;
 	*ns = (uint64_t)RUN_BLOCK_MS * NS_PER_MS;
-	if (plan->iterations && plan->iterations - tried < *trips)
-		*trips = plan->iterations - tried;
+	if (plan->iterations && plan->iterations - run->tried < *trips)
+		*trips = plan->iterations - run->tried;
 	if (plan->duration_ns && passed < plan->duration_ns && plan->duration_ns - passed < *ns)
 		*ns = plan->duration_ns - passed;
 	return *trips && (!plan->duration_ns || passed < plan->duration_ns) &&
@@ -46,16 +45,24 @@ static int measure(struct run *run)
 	int rc = 0;
 
 	while (!rc && next_block(run, begun, &trips, &ns)) {
-		/* After a pause caches and clocks of the CPU are cold: those trips would not be
-		 * typical. */
-		rc = client_settle(run->client, RUN_SETTLE_TRIPS);
+		uint64_t before;
+
+		/*
+		 * After a pause the CPU's caches and clock are not what they were, so the first
+		 * trips would not be typical. But while trips get lost there is no pause: it would
+		 * hide losses.
+		 */
+		if (!begun || client_answered(run->client))
+			rc = client_settle(run->client, RUN_SETTLE_TRIPS);
 		if (rc)
 			break;
 		if (!begun)
 			begun = clock_ns();
+		before = client_trips(run->client);
 		rc = client_block(run->client, trips, ns, run->into ? run->into : &run->samples);
+		run->tried += client_trips(run->client) - before;
 		run->duration_ns = clock_ns() - begun;
-		if (!rc)
+		if (!rc && client_answered(run->client))
 			rc = pause_between(run);
 	}
 	return rc;

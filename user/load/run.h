@@ -15,9 +15,9 @@ struct run {
 	const struct load_plan *plan;
 	struct load_client *client;
 	/*
-	 * Called after the warm-up (before the first block), after every block and after the trip
-	 * that closes the last turn; NULL: nothing to do. A negative result ends the run and is its
-	 * result.
+	 * Called after the warm-up (before the first block), after every block (unless its last
+	 * trip was lost: then the next one follows at once) and after the trip that closes the last
+	 * turn; NULL: nothing to do. A negative result ends the run and is its result.
 	 */
 	int (*between)(void *arg);
 	void *arg;
@@ -26,6 +26,7 @@ struct run {
 
 	/* Results. samples belong to the caller afterwards: samples_free(). */
 	struct samples samples;
+	uint64_t tried; /* measured trips, answered or lost, into whatever samples */
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
 	uint64_t duration_ns;		  /* first measured send to the end of the last block */
 	bool stopped;			  /* client_stop() ended it early */

@@ -62,8 +62,7 @@ struct server {
 	struct slot slots[SLOTS];
 };
 
-/* --- slots --------------------------------------------------------------------------------------
- */
+/* --- slots ------------------------------------------------------------------------------- */
 
 static struct slot *slot_take(struct server *server, int fd)
 {
@@ -146,8 +145,7 @@ static void session_end(struct slot *slot)
 		shutdown(slot->data_fd, SHUT_RDWR);
 }
 
-/* --- the session's thread ------------------------------------------------------------------------
- */
+/* --- the session's thread ---------------------------------------------------------------- */
 
 static json_t *frame(const char *type)
 {
@@ -352,8 +350,7 @@ static void *slot_run(void *arg)
 	return NULL;
 }
 
-/* --- the main loop -------------------------------------------------------------------------------
- */
+/* --- the main loop ----------------------------------------------------------------------- */
 
 static void start_slot(struct slot *slot)
 {
