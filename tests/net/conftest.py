@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the kernel tests share: the binary, namespaces of their own, bounded runs. They need root."""
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.path.join(TOP, os.environ.get("LAYOVER_BUILD", "build"))
+LAYOVER = os.path.join(BUILD, "layover")
+NETNS_DIR = "/run/netns"
+
+serial = itertools.count()
+
+
+def pytest_configure(config):
+    if os.geteuid() != 0:
+        raise pytest.UsageError("the kernel tests make network namespaces: run them as root")
+
+
+def inside(netns, command):
+    """The command, run inside a namespace (None: here)."""
+    return (["ip", "netns", "exec", netns] if netns else []) + [str(word) for word in command]
+
+
+def run(*command, netns=None, timeout=20, stdin=None):
+    """Runs to the end; a run that takes longer than timeout fails the test."""
+    return subprocess.run(inside(netns, command), capture_output=True, text=True, timeout=timeout,
+                          check=False, stdin=stdin or subprocess.DEVNULL)
+
+
+def ok(*command, **kwargs):
+    """As run(), for what must succeed. Returns stdout."""
+    done = run(*command, **kwargs)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def layover(*args, **kwargs):
+    return run(LAYOVER, *args, **kwargs)
+
+
+def ping(*args, **kwargs):
+    """A ping without the split that must succeed; its JSON."""
+    return json.loads(ok(LAYOVER, "ping", "--no-split", "-j", *args, **kwargs))
+
+
+@contextlib.contextmanager
+def started(*command, netns=None, **kwargs):
+    """A process that is ended, by its pid, when the block is left."""
+    child = subprocess.Popen(inside(netns, command), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate(timeout=10)
+
+
+@contextlib.contextmanager
+def serve(netns, *args):
+    """A server in a namespace that is ready for clients."""
+    with started(LAYOVER, "serve", *args, netns=netns) as child:
+        line = child.stdout.readline()
+        assert line.startswith("serving on "), line + child.stderr.read()
+        child.address = line.split()[-1]
+        yield child
+
+
+def wait_for(condition, seconds=5):
+    """Waits until condition() is true and returns its value."""
+    until = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.005)
+
+
+class Pair:
+    """Two namespaces joined by a veth pair: two hosts."""
+
+    def __init__(self):
+        name = f"layovertest-{os.getpid()}-{next(serial)}"
+        self.client, self.server = name + "-c", name + "-s"
+        self.client_addr, self.server_addr = "10.77.0.1", "10.77.0.2"
+        self.client_addr6, self.server_addr6 = "fd77::1", "fd77::2"
+        self.dev = "veth0"
+
+    def make(self):
+        for netns in (self.client, self.server):
+            ok("ip", "netns", "add", netns)
+        ok("ip", "-n", self.client, "link", "add", self.dev, "type", "veth", "peer", "name", self.dev,
+           "netns", self.server)
+        for netns, addr, addr6 in ((self.client, self.client_addr, self.client_addr6),
+                                   (self.server, self.server_addr, self.server_addr6)):
+            ok("ip", "-n", netns, "link", "set", "lo", "up")
+            ok("ip", "-n", netns, "addr", "add", addr + "/24", "dev", self.dev)
+            ok("ip", "-n", netns, "addr", "add", addr6 + "/64", "dev", self.dev, "nodad")
+            ok("ip", "-n", netns, "link", "set", self.dev, "up")
+        wait_for(lambda: " UP " in ok("ip", "-n", self.client, "-br", "link", "show", self.dev))
+        return self
+
+    def remove(self):
+        for netns in (self.client, self.server):
+            run("ip", "netns", "del", netns)
+
+
+@pytest.fixture
+def pair():
+    hosts = Pair()
+    try:
+        yield hosts.make()
+    finally:
+        hosts.remove()
+
+
+def labs():
+    """The namespaces of labs, living or left over."""
+    names = os.listdir(NETNS_DIR) if os.path.isdir(NETNS_DIR) else []
+    return sorted(n for n in names if n.startswith("layover-") and n.endswith(("-client", "-server")))
