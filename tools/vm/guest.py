@@ -57,7 +57,7 @@ class Wire:
 def qemu_program():
     """The command line that starts the QEMU fetched beside the system's.
 
-    Debian 12's own (7.2) has no igb, and under it kernel 6.12 dies in one boot of six: flags come back
+    Debian 12's own (7.2) has no igb, and under it kernel 6.12 dies in one boot of four: flags come back
     wrong from emulated instructions."""
     root = paths.qemu()
     folders = [str(root / "usr/share/qemu"), *FIRMWARE]

@@ -9,6 +9,7 @@ from pathlib import Path
 from .errors import LabError
 
 APT_FOLDER = Path("/etc/apt")
+SUITES = ("bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable")
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def sources(folder=APT_FOLDER):
 
 
 def _is_debian(source):
-    return "main" in source.components and \
-        re.fullmatch(r"stable|testing|unstable|sid|[a-z]+", source.suite)
+    return "main" in source.components and source.suite in SUITES
 
 
 def _is_security(source):
