@@ -63,7 +63,7 @@ static __always_inline void udp_queued(struct turn *turn, const struct sk_buff *
 			hit(turn, HOOK_send_enter, cpu->send_enter);
 	}
 	if (!turn->record.t[HOOK_dev_queue])
-		turn->record.send_id = driver_seq(skb);
+		turn->record.send_id = driver_seq(skb->head + skb->transport_header);
 	hit(turn, HOOK_dev_queue, now);
 	turn->tx_skb = (__u64)skb;
 }

@@ -68,26 +68,43 @@ int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
 }
 
 /*
- * UDP: the newest datagram of the socket's queue is the one announced. Late replies to earlier requests
- * are counted, so that the receive call which takes the wanted one is known.
+ * UDP: the newest datagram of the socket's queue is the one announced. An empty queue means that a reader
+ * was faster than the announcement; then it was the packet that last entered the stack on this CPU. Its
+ * memory may be in use again, but then it does not hold the number that is waited for.
+ */
+static __always_inline __u64 announced_datagram(const struct sock *sk, __u64 *id)
+{
+	struct sk_buff *skb;
+
+	if (sk->sk_receive_queue.qlen) {
+		skb = sk->sk_receive_queue.prev;
+		*id = driver_seq(skb->head + skb->transport_header);
+	} else {
+		skb = (void *)cpu_state()->last_skb;
+		*id = driver_seq(BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, transport_header));
+	}
+	return address_of(skb);
+}
+
+/*
+ * Late replies to earlier requests are counted, so that the receive call which takes the wanted one is
+ * known. The queue's length corrects the count after a missed hook, which would put it off for good.
  */
 static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 {
-	struct sk_buff *skb = sk->sk_receive_queue.prev;
-	__u64 id = driver_seq(skb);
+	__u64 id, skb = announced_datagram(sk, &id);
 
 	turn->ready++;
 	if (sk->sk_receive_queue.qlen == 1)
-		turn->ready = turn->taken + 1; /* whatever hook was missed before, this one is next */
+		turn->ready = turn->taken + 1;
 	if (turn->record.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->record.send_id)
 		return false;
 	turn_begin_receive(turn);
 	turn->record.recv_id = id;
 	turn->wanted = turn->ready;
-	turn_take_arrival(turn, address_of(skb));
-	/* A reader that was awake can be faster than the announcement: it has the datagram already. */
+	turn_take_arrival(turn, skb);
 	if (turn->taken == turn->wanted)
-		hit(turn, HOOK_recv_exit, turn->taken_at);
+		hit(turn, HOOK_recv_exit, turn->taken_at); /* the faster reader */
 	return true;
 }
 

@@ -82,12 +82,14 @@ int BPF_PROG(stack_in, struct sk_buff *skb)
 	__u64 key = address_of(skb);
 	struct arrival *a = arrival_slot(key);
 	__u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *state = &cpu_states[cpu & (CPUS - 1)];
 
+	state->last_skb = key;
 	if (a->key != key || a->stack_in) {
 		a->key = key;
 		a->irq = 0;
 	}
-	a->softirq = cpu_states[cpu & (CPUS - 1)].softirq;
+	a->softirq = state->softirq;
 	a->cpu = (__u16)cpu;
 	a->stack_in = bpf_ktime_get_ns();
 	/* This softirq was already running when the packet was announced: it did not wait for its start. */

@@ -53,13 +53,13 @@ static __always_inline bool after(__u32 a, __u32 b)
 	return (__s32)(a - b) > 0;
 }
 
-/* The driver's own sequence number, at the start of a UDP payload (abi/message.h); 0 in other traffic. */
-static __always_inline __u64 driver_seq(const struct sk_buff *skb)
+/* The driver's own sequence number behind a UDP header (abi/message.h); 0 in other traffic. */
+static __always_inline __u64 driver_seq(const unsigned char *udp)
 {
 	__u64 seq = 0;
 
 	if (config.driver_seq_mask)
-		bpf_probe_read_kernel(&seq, sizeof(seq), skb->head + skb->transport_header + 8);
+		bpf_probe_read_kernel(&seq, sizeof(seq), udp + 8);
 	return seq & config.driver_seq_mask;
 }
 

@@ -21,7 +21,8 @@ struct cpu_state {
 	__u32 pad;
 	__u64 ready_sk;      /* the socket that is announcing data: the next wake-up here is its doing */
 	__u64 pointer;       /* scratch of address_of() */
-	__u64 pad2[3];
+	__u64 last_skb;      /* the packet that last entered the stack here */
+	__u64 pad2[2];
 };
 
 /*
