@@ -130,8 +130,8 @@ def compare(o, proto, cpus, tools):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-r", "--rounds", type=int, default=9)
-    parser.add_argument("-t", "--seconds", type=float, default=0.5, help="per tool and round")
+    parser.add_argument("-r", "--rounds", type=int, default=15)
+    parser.add_argument("-t", "--seconds", type=float, default=0.3, help="per tool and round")
     parser.add_argument("-m", "--bytes", type=int, default=64)
     parser.add_argument("--proto", choices=("tcp", "udp"), action="append")
     parser.add_argument("--cpus", choices=("same", "cross"), action="append")
