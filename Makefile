@@ -43,6 +43,8 @@ TOOL_SRC := $(wildcard tools/*.c)
 TOOL_BIN := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%)
 TEST_BPF_SRC := $(wildcard tests/net/bpf/*.bpf.c)
 TEST_BPF_OBJ := $(TEST_BPF_SRC:tests/net/bpf/%.bpf.c=$(BUILD)/test-bpf/%.o)
+TEST_BIN_SRC := $(wildcard tests/net/*.c)
+TEST_BIN := $(TEST_BIN_SRC:tests/net/%.c=$(BUILD)/test-bin/%)
 MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
 
@@ -109,6 +111,11 @@ $(BUILD)/tools/%: tools/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< -lm -pthread
 
+$(BUILD)/test-bin/%: tests/net/%.c $(LIB_OBJ)
+	$(call say,TEST)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(ALL_LDLIBS)
+
 $(BUILD)/test-bpf/%.o: tests/net/bpf/%.bpf.c
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
@@ -121,7 +128,7 @@ $(BUILD)/man/%: docs/man/%.rst
 
 man: $(MAN)
 
--include $(BPF_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(TEST_BPF_OBJ:.o=.d)
+-include $(BPF_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(TEST_BPF_OBJ:.o=.d) $(TEST_BIN:=.d)
 
 # --- tests ---------------------------------------------------------------------------------------
 
@@ -133,7 +140,7 @@ test:
 test-unit: $(UNIT_BIN)
 	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
 
-test-net: $(BUILD)/layover $(TEST_BPF_OBJ) $(TOOL_BIN)
+test-net: $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net
 
 bench:

@@ -16,7 +16,8 @@
 
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
-#define MSG_PEEK    2
+#define MSG_PEEK     0x2
+#define MSG_ERRQUEUE 0x2000
 
 /* include/linux/interrupt.h, an anonymous enum, so CO-RE cannot look it up; unchanged since 2.6. */
 #define NET_RX_SOFTIRQ 3

@@ -72,7 +72,7 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 	__u64 now = bpf_ktime_get_ns();
 	struct turn *turn = turn_of(sk);
 
-	if (!turn || (flags & MSG_PEEK))
+	if (!turn || (flags & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
 	if (turn->record.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
 		return 0;

@@ -246,3 +246,15 @@ def wait_for(condition, seconds=10):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_hooks_agree_with_the_kernels_own_timestamps():
+    """SO_TIMESTAMPING stamps the same packets at the driver and on arrival, by another clock."""
+    def check():
+        out = sh(str(BUILD / "test-bin" / "stamps"), "2003", timeout=60).stdout
+        for line in out.splitlines():
+            words = line.split()
+            figures = dict(zip(words[1::2], map(int, words[2::2])))
+            assert figures["count"] >= 0.99 * 2003, line
+            assert figures["p99"] < 5000, line
+    steady(check)
