@@ -126,7 +126,7 @@ static int expect(struct connection *link, const char *type, json_t **answer)
 	rc = control_check_version(*answer, "server");
 	if (!rc && !strcmp(control_type(*answer), "error"))
 		rc = err_set(-EPROTO, "%s", control_text(*answer, "text", said, sizeof(said)));
-	else if (!rc && strcmp(control_type(*answer), type))
+	else if (!rc && strcmp(control_type(*answer), type) != 0)
 		rc = err_set(-EPROTO, "it sent a frame that was not expected");
 	if (rc)
 		json_decref(*answer);
@@ -237,7 +237,7 @@ bool connection_last_words(const struct connection *link, char *said, size_t siz
 {
 	json_t *frame;
 
-	if (control_receive(link->control_fd, 100 * NS_PER_MS, &frame))
+	if (control_receive(link->control_fd, 100ULL * NS_PER_MS, &frame))
 		return false;
 	control_text(frame, "text", said, size);
 	json_decref(frame);

@@ -30,7 +30,7 @@ int control_parse(const void *bytes, size_t have, json_t **object)
 	size_t length;
 
 	put_be32(magic, CONTROL_MAGIC);
-	if (memcmp(frame, magic, have < 4 ? have : 4))
+	if (memcmp(frame, magic, have < 4 ? have : 4) != 0)
 		return err_set(-EPROTO, "the peer does not speak layover's protocol");
 	if (have < CONTROL_HEADER)
 		return (int)(CONTROL_HEADER - have);

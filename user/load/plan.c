@@ -49,7 +49,7 @@ static const struct field fields[] = {
 	U64(duration_ns, 0, DAY_NS),
 	U64(warmup_trips, 0, 1000000000),
 	U64(warmup_ns, 0, DAY_NS),
-	U64(timeout_ns, 100 * NS_PER_US, 60LL * NS_PER_S),
+	U64(timeout_ns, 100LL * NS_PER_US, 60LL * NS_PER_S),
 	U64(server_delay_ns, 0, NS_PER_S),
 	BOOL(unconnected),
 	BOOL(verify),

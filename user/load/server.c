@@ -198,7 +198,7 @@ static int meet_udp(struct slot *slot)
 	if (rc)
 		return rc;
 	port = json_integer_value(json_object_get(answer, "port"));
-	if (strcmp(control_type(answer), "udp") || port < 1 || port > 65535)
+	if (strcmp(control_type(answer), "udp") != 0 || port < 1 || port > 65535)
 		rc = err_set(-EPROTO, "the client did not name its UDP port");
 	json_decref(answer);
 	if (rc)
@@ -336,7 +336,7 @@ static void *slot_run(void *arg)
 		rc = deliver(slot, first);
 	} else {
 		rc = control_check_version(first, "client");
-		if (!rc && strcmp(control_type(first), "hello"))
+		if (!rc && strcmp(control_type(first), "hello") != 0)
 			rc = err_set(-EPROTO, "the first frame is not a hello");
 		if (!rc)
 			rc = session_open(slot, first);
@@ -379,7 +379,7 @@ static void accept_one(struct server *server)
 		/* Out of descriptors or memory: the connection stays queued, and looping would not
 		 * help. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			nanosleep(&(struct timespec){0, 50 * NS_PER_MS}, NULL);
+			nanosleep(&(struct timespec){0, 50L * NS_PER_MS}, NULL);
 		return;
 	}
 	slot = slot_take(server, fd);
