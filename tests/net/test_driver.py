@@ -172,6 +172,15 @@ def test_something_else_on_the_port(pair):
     listener.close()
 
 
+def test_something_silent_on_the_port(pair):
+    with namespace(pair.server):
+        listener = socket.create_server((pair.server_addr, 7117))
+    begun = time.monotonic()
+    fails(layover("ping", "--no-split", pair.server_addr, "-i", 1, netns=pair.client), 1, "in time")
+    assert time.monotonic() - begun < 10
+    listener.close()
+
+
 def test_server_of_another_version(pair):
     with FakeServer(pair.server, pair.server_addr, version={"protocol": 977, "version": "9.8.7"}):
         fails(layover("ping", pair.server_addr, "-u", "-i", 1, netns=pair.client), 1,

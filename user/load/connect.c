@@ -16,7 +16,8 @@
 #include "load/control.h"
 #include "load/server.h"
 
-#define CONNECT_NS (4ULL * NS_PER_S) /* with the resolver's 5 s it stays under 10 s */
+#define OPEN_NS	   (9500ULL * NS_PER_MS) /* everything, so that it stays under 10 s */
+#define CONNECT_NS (4ULL * NS_PER_S)	 /* one connection */
 #define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
 
 /* What is needed while a session is opened. */
@@ -25,7 +26,16 @@ struct opening {
 	const struct load_plan *plan;
 	make_socket_fn *make_socket;
 	void *arg;
+	uint64_t deadline;
 };
+
+/* How long the next step may take. */
+static uint64_t time_left(const struct opening *open, uint64_t limit)
+{
+	uint64_t now = clock_ns(), left = open->deadline > now ? open->deadline - now : 0;
+
+	return left < limit ? left : limit;
+}
 
 int client_plain_socket(void *arg, int family, int type, int proto)
 {
@@ -90,7 +100,7 @@ static int connect_control(struct opening *open, const char *target)
 		rc = address_resolve(host, port, families[open->plan->family], &list);
 	if (rc)
 		return rc;
-	deadline = clock_ns() + CONNECT_NS;
+	deadline = clock_ns() + time_left(open, CONNECT_NS);
 	for (const struct addrinfo *a = list; a; a = a->ai_next) {
 		rc = connect_tcp(open, a->ai_addr, deadline);
 		if (rc < 0)
@@ -116,9 +126,9 @@ static int about_server(const struct connection *link, int rc)
 }
 
 /* The server's next frame, which must be of that type and of this protocol. */
-static int expect(struct connection *link, const char *type, json_t **answer)
+static int expect(struct opening *open, const char *type, json_t **answer)
 {
-	int rc = control_receive(link->control_fd, FRAME_NS, answer);
+	int rc = control_receive(open->link->control_fd, time_left(open, FRAME_NS), answer);
 	char said[256];
 
 	if (rc)
@@ -139,11 +149,11 @@ static int say_hello(struct opening *open, uint16_t *udp_port)
 	json_t *answer, *hello = json_pack("{s:s, s:i, s:s, s:o}", "type", "hello", "protocol",
 					   LAYOVER_PROTOCOL, "version", LAYOVER_VERSION, "plan",
 					   plan_to_json(open->plan));
-	int rc = control_send(link->control_fd, FRAME_NS, hello);
+	int rc = control_send(link->control_fd, time_left(open, FRAME_NS), hello);
 	json_int_t port;
 
 	if (!rc)
-		rc = expect(link, "ready", &answer);
+		rc = expect(open, "ready", &answer);
 	if (rc)
 		return rc;
 	port = json_integer_value(json_object_get(answer, "udp_port"));
@@ -160,14 +170,15 @@ static int open_tcp_data(struct opening *open)
 	struct connection *link = open->link;
 	json_t *data = json_pack("{s:s, s:o}", "type", "data", "session",
 				 control_session(link->flow.session));
-	int fd = connect_tcp(open, (struct sockaddr *)&link->server, clock_ns() + CONNECT_NS);
+	int fd = connect_tcp(open, (struct sockaddr *)&link->server,
+			     clock_ns() + time_left(open, CONNECT_NS));
 
 	if (fd < 0) {
 		json_decref(data);
 		return fd;
 	}
 	link->data_fd = fd;
-	return control_send(fd, FRAME_NS, data);
+	return control_send(fd, time_left(open, FRAME_NS), data);
 }
 
 /* Binds to the address the control connection uses: the server answers to no other. */
@@ -190,7 +201,7 @@ static int open_udp_data(struct opening *open, uint16_t server_port)
 		return err_set(-errno, "cannot set up a UDP socket: %s", strerror(errno));
 	len = sizeof(local);
 	getsockname(fd, (struct sockaddr *)&local, &len);
-	return control_send(link->control_fd, FRAME_NS,
+	return control_send(link->control_fd, time_left(open, FRAME_NS),
 			    json_pack("{s:s, s:i}", "type", "udp", "port",
 				      address_port((struct sockaddr *)&local)));
 }
@@ -211,7 +222,7 @@ static void note_flow(struct opening *open)
 int connection_open(struct connection *link, const struct load_plan *plan, const char *target,
 		    make_socket_fn *make_socket, void *arg)
 {
-	struct opening open = {link, plan, make_socket, arg};
+	struct opening open = {link, plan, make_socket, arg, clock_ns() + OPEN_NS};
 	uint16_t udp_port;
 	json_t *answer;
 	int rc;
@@ -225,7 +236,7 @@ int connection_open(struct connection *link, const struct load_plan *plan, const
 		rc = plan->proto == PLAN_UDP ? open_udp_data(&open, udp_port)
 					     : open_tcp_data(&open);
 	if (!rc)
-		rc = expect(link, "go", &answer);
+		rc = expect(&open, "go", &answer);
 	if (rc)
 		return about_server(link, rc);
 	json_decref(answer);
