@@ -28,6 +28,20 @@ static __always_inline bool segment_end(const struct sk_buff *skb, __u32 *end)
  * snd_nxt. (The sk_buff's address tells nothing: both leave from the same one. And a packet passes here
  * once per stacked device, so "seen before" tells nothing either.)
  */
+static __always_inline void tcp_known_bytes(struct turn *turn, const struct sock *sk, __u32 end,
+					    const struct sk_buff *skb, __u64 now)
+{
+	if (after(end, BPF_CORE_READ((const struct tcp_sock *)sk, snd_nxt)))
+		return; /* the same packet again, one device further down */
+	turn->record.flags |= RECORD_RETRANSMITTED;
+	turn->unsaid = 1;
+	if (end != (__u32)turn->record.send_id)
+		return;
+	turn->resent = 1;
+	turn->tx_skb = (__u64)skb;
+	hit(turn, HOOK_re_queue, now);
+}
+
 static __always_inline void tcp_queued(struct turn *turn, const struct sock *sk,
 				       const struct sk_buff *skb, __u64 now)
 {
@@ -36,21 +50,17 @@ static __always_inline void tcp_queued(struct turn *turn, const struct sock *sk,
 
 	if (!segment_end(skb, &end))
 		return;
-	turn->resent = !after(end, BPF_CORE_READ((const struct tcp_sock *)sk, snd_nxt));
-	if (turn->resent) {
-		r->flags |= RECORD_RETRANSMITTED;
-		if (end != (__u32)r->send_id)
-			return;
-		hit(turn, HOOK_re_queue, now);
-	} else {
-		turn_begin_send(turn);
-		if ((turn->seen_ids & SEEN_SEND) && end == (__u32)r->send_id)
-			return; /* the same packet again, one device further down */
-		turn->seen_ids |= SEEN_SEND;
-		r->send_id = end;
-		hit(turn, HOOK_dev_queue, now);
+	if ((turn->seen_ids & SEEN_SEND) && !after(end, (__u32)r->send_id)) {
+		tcp_known_bytes(turn, sk, end, skb, now);
+		return;
 	}
+	turn_begin_send(turn);
+	turn->seen_ids |= SEEN_SEND;
+	turn->resent = 0;
+	turn->unsaid = 1;
 	turn->tx_skb = (__u64)skb;
+	r->send_id = end;
+	hit(turn, HOOK_dev_queue, now);
 }
 
 /* UDP: every fragment passes here, the last one counts. The first one holds the driver's number. */
@@ -65,6 +75,7 @@ static __always_inline void udp_queued(struct turn *turn, const struct sk_buff *
 	if (!turn->record.t[HOOK_dev_queue])
 		turn->record.send_id = driver_seq(skb->head + skb->transport_header);
 	hit(turn, HOOK_dev_queue, now);
+	turn->unsaid = 1;
 	turn->tx_skb = (__u64)skb;
 }
 
@@ -104,5 +115,6 @@ int BPF_PROG(dev_xmit, struct sk_buff *skb)
 	if (!turn || !carries_last_byte(turn, skb))
 		return 0;
 	hit(turn, turn->resent ? HOOK_re_xmit : HOOK_dev_xmit, now);
+	turn->unsaid = 1;
 	return 0;
 }

@@ -35,6 +35,7 @@ int BPF_PROG(send_exit, struct sock *sk, int ret, int flags)
 	turn->record.send_bytes += ret;
 	turn->record.writes++;
 	turn->written = turn->record.proto == IPPROTO_UDP;
+	turn_end_send(turn);
 	return 0;
 }
 
@@ -49,7 +50,7 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 		return;
 	r->t[HOOK_running] = reader->on;
 	r->cpu[HOOK_running] = reader->on_cpu;
-	if (reader->waking_sk != address_of(sk) || reader->waking < announced)
+	if (reader->waking_sk != (__u64)sk || reader->waking < announced)
 		return; /* it was preempted, not asleep, or woken for something else */
 	r->t[HOOK_wakeup] = reader->waking;
 	r->cpu[HOOK_wakeup] = reader->waking_cpu;

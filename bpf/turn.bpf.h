@@ -4,7 +4,11 @@
  * finds it with turn_of() and reports what happened. A turn alternates between sending and receiving:
  *
  *   client: [send … receive …] → record when the next send starts
- *   server: [receive … send …] → record when the next receive starts
+ *   server: [receive … send …] → record when the send call returns, and again when the next receive
+ *           starts if the turn went on after that (a further write, a retransmission)
+ *
+ * The sending half is touched by the application's CPU, the receiving half by the softirq's, so a softirq
+ * neither clears nor emits the other half if it can help it: that would cost cache misses in the trip.
  */
 #ifndef LAYOVER_TURN_BPF_H
 #define LAYOVER_TURN_BPF_H
@@ -25,6 +29,7 @@ struct turn {
 	__u8 written;               /* UDP: the send call returned: the next packet is a new message */
 	__u8 resent;                /* tx_skb is a retransmission */
 	__u8 seen_ids;              /* SEEN_SEND, SEEN_RECV: the ids hold a number */
+	__u8 unsaid;                /* the sending half has changed since the record was emitted */
 };
 
 enum { SEEN_SEND = 1, SEEN_RECV = 2 };
@@ -41,11 +46,14 @@ struct {
 	__uint(max_entries, 4 << 20);
 } records SEC(".maps") __weak;
 
-struct config config SEC(".bss") __weak;
-struct counters counters SEC(".bss") __weak;
-struct cpu_state cpu_states[CPUS] SEC(".bss") __weak;
-struct arrival arrivals[SLOTS] SEC(".bss") __weak;
-struct reader readers[SLOTS] SEC(".bss") __weak;
+/* One cache line each: neighbours belong to other CPUs. */
+#define LINED __attribute__((aligned(64)))
+
+struct config config SEC(".bss") __weak LINED;
+struct counters counters SEC(".bss") __weak LINED;
+struct cpu_state cpu_states[CPUS] SEC(".bss") __weak LINED;
+struct arrival arrivals[SLOTS] SEC(".bss") __weak LINED;
+struct reader readers[SLOTS] SEC(".bss") __weak LINED;
 
 /* TCP sequence numbers wrap (RFC 9293, 3.4). */
 static __always_inline bool after(__u32 a, __u32 b)
@@ -166,14 +174,19 @@ static __always_inline void turn_emit(struct turn *turn)
 		__sync_fetch_and_add(&counters.dropped, 1);
 }
 
-static __always_inline void turn_clear(struct turn *turn)
+static __always_inline void clear_sending(struct turn_record *r)
 {
-	struct turn_record *r = &turn->record;
-
-	__builtin_memset(r->t, 0, sizeof(r->t));
-	r->send_bytes = r->recv_bytes = 0;
-	r->writes = r->reads = 0;
+	__builtin_memset(r->t, 0, HOOK_irq * sizeof(r->t[0]));
+	r->send_bytes = 0;
+	r->writes = 0;
 	r->flags = 0;
+}
+
+static __always_inline void clear_receiving(struct turn_record *r)
+{
+	__builtin_memset(&r->t[HOOK_irq], 0, (HOOKS - HOOK_irq) * sizeof(r->t[0]));
+	r->recv_bytes = 0;
+	r->reads = 0;
 }
 
 /* The socket starts to send a message. Returns false when it is a further write of the same one. */
@@ -186,11 +199,21 @@ static __always_inline bool turn_begin_send(struct turn *turn)
 			turn_emit(turn);
 		else if (turn->phase != PHASE_NONE)
 			__sync_fetch_and_add(&counters.unfinished, 1);
-		turn_clear(turn);
+		clear_receiving(&turn->record);
 	}
+	clear_sending(&turn->record);
 	turn->phase = PHASE_SEND;
 	turn->written = 0;
 	return true;
+}
+
+/* The send call of a server returned: its turn is over, as far as can be told. */
+static __always_inline void turn_end_send(struct turn *turn)
+{
+	if (turn->record.role != ROLE_SERVER || !turn->unsaid || !turn->record.t[HOOK_dev_xmit])
+		return;
+	turn_emit(turn);
+	turn->unsaid = 0;
 }
 
 /* A message starts to arrive at the socket. Nothing happens for a further packet of the same one. */
@@ -199,9 +222,10 @@ static __always_inline void turn_begin_receive(struct turn *turn)
 	if (turn->phase == PHASE_RECEIVE)
 		return;
 	if (turn->record.role == ROLE_SERVER) {
-		if (turn->record.t[HOOK_dev_queue])
+		if (turn->unsaid && turn->record.t[HOOK_dev_queue])
 			turn_emit(turn);
-		turn_clear(turn);
+		turn->unsaid = 0;
+		clear_receiving(&turn->record);
 	}
 	turn->phase = PHASE_RECEIVE;
 }
