@@ -40,6 +40,10 @@ struct sock {
 	__u16 sk_protocol;
 };
 
+struct socket {
+	struct sock *sk;
+};
+
 struct sk_buff {
 	struct sock *sk;
 	char cb[48];

@@ -2,6 +2,8 @@
 /* The system call layer: where the application enters and leaves. */
 #include "turn.bpf.h"
 
+struct msghdr; /* only passed by */
+
 char LICENSE[] SEC("license") = "GPL";
 
 /*
@@ -24,8 +26,7 @@ int BPF_PROG(send_enter, struct pt_regs *regs, long id)
 	return 0;
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(send_exit, struct sock *sk, int ret, int flags)
+static __always_inline int sent(struct sock *sk, int ret)
 {
 	struct turn *turn = turn_of(sk);
 
@@ -37,6 +38,24 @@ int BPF_PROG(send_exit, struct sock *sk, int ret, int flags)
 	turn->written = turn->record.proto == IPPROTO_UDP;
 	turn_end_send(turn);
 	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(send_exit, struct sock *sk, int ret, int flags)
+{
+	return sent(sk, ret);
+}
+
+SEC("fexit/inet_sendmsg")
+int BPF_PROG(send_exit_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int ret)
+{
+	return sent(sock->sk, ret);
+}
+
+SEC("fexit/inet6_sendmsg")
+int BPF_PROG(send_exit6_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int ret)
+{
+	return sent(sock->sk, ret);
 }
 
 /* If the reader was off its CPU when the data was announced: how it came back. */
@@ -67,8 +86,7 @@ static __always_inline bool is_wanted(struct turn *turn, int ret, __u64 now)
 	return ++turn->taken == turn->wanted;
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
+static __always_inline int received(struct sock *sk, int ret, int flags)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct turn *turn = turn_of(sk);
@@ -86,4 +104,22 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 	turn->record.recv_bytes += ret;
 	turn->record.reads++;
 	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
+{
+	return received(sk, ret, flags);
+}
+
+SEC("fexit/inet_recvmsg")
+int BPF_PROG(recv_exit_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int flags, int ret)
+{
+	return received(sock->sk, ret, flags);
+}
+
+SEC("fexit/inet6_recvmsg")
+int BPF_PROG(recv_exit6_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int flags, int ret)
+{
+	return received(sock->sk, ret, flags);
 }

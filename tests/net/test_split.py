@@ -200,17 +200,26 @@ def test_any_hook_may_be_missing(tmp_path, proto):
              "data_ready", "wakeup", "running", "copy"]
     whole = medians(lab(tmp_path, *proto, "-i", 503, *same_cpu()))
     for hook in hooks:
+        if hook == "data_ready" and proto:
+            continue  # nothing else tells which datagram arrived
         result = lab(tmp_path, *proto, "-i", 503, *same_cpu(), "--hooks", f"-{hook}")
         assert len(result["rows"]) == 503
         for row in result["rows"]:
             assert sum(v for k, v in row.items() if "." in k and k.endswith("_ns")) == row["rtt_ns"]
-        if hook == "data_ready" and proto:
-            continue  # nothing else tells which datagram arrived: trips are unmatched, and said so
         assert result["counters"]["matched"] >= 0.999 * 503, (hook, result["counters"])
         # No stage far from its neighbours may change: a merge is local.
         for key in ("client.qdisc", "server.qdisc"):
             if key in whole and hook != "dev_xmit":
                 assert abs(medians(result)[key] - whole[key]) < 2000, (hook, key)
+
+
+@pytest.mark.parametrize("proto, hook", [
+    ([], "dev_queue"), ([], "sock_in"), ([], "recv_exit"), (["--udp"], "data_ready")])
+def test_a_hook_that_cannot_be_missed(proto, hook):
+    done = sh(LAYOVER, "ping", "--lab", "--split", *proto, "--hooks", f"-{hook}", check=False)
+    assert done.returncode == 3 and hook in done.stderr and done.stdout == ""
+    done = sh(LAYOVER, "ping", "--lab", *proto, "-i", "101", "--hooks", f"-{hook}", check=False)
+    assert done.returncode == 0 and hook in done.stderr and "unattributed" not in done.stdout
 
 
 def test_overhead_is_measured_in_pairs(tmp_path):

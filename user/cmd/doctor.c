@@ -42,25 +42,25 @@ static const struct argp argp = {
 static const struct {
 	enum hook hook;
 	const char *cost;
-	bool needed; /* the core split cannot do without */
 } costs[HOOKS] = {
-	[HOOK_send_enter] = {HOOK_send_enter, "system call entry counts as user or app", false},
-	[HOOK_send_tcp] = {HOOK_send_tcp, "user and app end later, at the next send hook", false},
-	[HOOK_send_exit] = {HOOK_send_exit, "bytes held back after the write count as send", false},
-	[HOOK_dev_queue] = {HOOK_dev_queue, "no split: the message cannot be recognised", true},
-	[HOOK_dev_xmit] = {HOOK_dev_xmit, "qdisc and wire are one stage", false},
-	[HOOK_irq] = {HOOK_irq, "waiting for the softirq counts as wire", false},
-	[HOOK_softirq] = {HOOK_softirq, "softirq and driver are one stage", false},
-	[HOOK_stack_in] = {HOOK_stack_in, "driver and stack are one stage", false},
-	[HOOK_sock_in] = {HOOK_sock_in, "no split of TCP: the reply cannot be recognised", true},
-	[HOOK_data_ready] = {HOOK_data_ready, "socket, notify and wakeup are one stage", false},
-	[HOOK_wakeup] = {HOOK_wakeup, "notify counts as wakeup", false},
-	[HOOK_running] = {HOOK_running, "wakeup counts as reader or receive", false},
-	[HOOK_copy] = {HOOK_copy, "reader counts as receive", false},
-	[HOOK_recv_exit] = {HOOK_recv_exit, "no split: the end of a turn is not seen", true},
+	[HOOK_send_enter] = {HOOK_send_enter, "system call entry counts as user or app"},
+	[HOOK_send_tcp] = {HOOK_send_tcp, "user and app end later, at the next send hook"},
+	[HOOK_send_exit] = {HOOK_send_exit, "bytes held back after the write count as send"},
+	[HOOK_dev_queue] = {HOOK_dev_queue, "no split: the message cannot be recognised"},
+	[HOOK_dev_xmit] = {HOOK_dev_xmit, "qdisc and wire are one stage"},
+	[HOOK_irq] = {HOOK_irq, "waiting for the softirq counts as wire"},
+	[HOOK_softirq] = {HOOK_softirq, "softirq and driver are one stage"},
+	[HOOK_stack_in] = {HOOK_stack_in, "driver and stack are one stage"},
+	[HOOK_sock_in] = {HOOK_sock_in, "no split of TCP: the reply cannot be recognised"},
+	[HOOK_data_ready] = {HOOK_data_ready, "no split of UDP; TCP: socket counts as notify"},
+	[HOOK_wakeup] = {HOOK_wakeup, "notify counts as wakeup"},
+	[HOOK_running] = {HOOK_running, "wakeup counts as reader or receive"},
+	[HOOK_copy] = {HOOK_copy, "reader counts as receive"},
+	[HOOK_recv_exit] = {HOOK_recv_exit, "no split: the end of a turn is not seen"},
 };
 
-static const char *const kind_names[] = {[PROBE_TP] = "tracepoint", [PROBE_FENTRY] = "function"};
+static const char *const kind_names[] = {[PROBE_TP] = "tracepoint", [PROBE_FENTRY] = "entry",
+					 [PROBE_FEXIT] = "return"};
 static const char *const proto_names[] = {[PROBE_ANY] = "any", [PROBE_TCP] = "tcp", [PROBE_UDP] = "udp"};
 
 struct findings {
@@ -74,7 +74,6 @@ struct findings {
 static void examine(struct findings *f)
 {
 	f->rc = probes_test(f->errors);
-	f->core = f->rc == 0;
 	if (f->rc)
 		return;
 	probes_choose(f->errors, IPPROTO_TCP, 0, 0, f->tcp);
@@ -82,9 +81,7 @@ static void examine(struct findings *f)
 	for (int i = 0; i < probe_count; i++)
 		if (f->tcp[i] || f->udp[i])
 			f->taken[probes[i].hook] = true;
-	for (int h = 0; h < HOOKS; h++)
-		if (costs[h].needed && !f->taken[h])
-			f->core = false;
+	f->core = probes_lacking(f->tcp, IPPROTO_TCP) < 0 && probes_lacking(f->udp, IPPROTO_UDP) < 0;
 }
 
 static const char *state_of(const struct findings *f, int row)

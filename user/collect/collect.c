@@ -80,6 +80,18 @@ static void configure(struct collect *c, int proto)
 		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
 }
 
+static int choose(struct collect *c, const int *errors, const struct collect_options *options)
+{
+	int lacking;
+
+	probes_choose(errors, options->proto, options->with, options->without, c->chosen);
+	lacking = probes_lacking(c->chosen, options->proto);
+	if (lacking < 0)
+		return 0;
+	return err_set(-ENOENT, "there is no split without the hook %s; 'layover doctor' tells more",
+		       hook_infos[lacking].name);
+}
+
 int collect_open(struct collect **out, const struct collect_options *options)
 {
 	struct collect *c = calloc(1, sizeof(*c));
@@ -90,10 +102,10 @@ int collect_open(struct collect **out, const struct collect_options *options)
 		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	rc = probes_test(errors);
-	if (!rc) {
-		probes_choose(errors, options->proto, options->with, options->without, c->chosen);
+	if (!rc)
+		rc = choose(c, errors, options);
+	if (!rc)
 		rc = load(c);
-	}
 	if (rc) {
 		collect_close(c);
 		return rc;

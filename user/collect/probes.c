@@ -43,11 +43,17 @@ static int target_btf_id(const struct btf *btf, const struct probe *probe)
 {
 	char name[128];
 
-	if (probe->kind == PROBE_FENTRY)
+	if (probe->kind != PROBE_TP)
 		return btf__find_by_name_kind(btf, probe->target, BTF_KIND_FUNC);
 	snprintf(name, sizeof(name), "btf_trace_%s", probe->target);
 	return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
 }
+
+static const enum bpf_attach_type attach_types[] = {
+	[PROBE_TP] = BPF_TRACE_RAW_TP,
+	[PROBE_FENTRY] = BPF_TRACE_FENTRY,
+	[PROBE_FEXIT] = BPF_TRACE_FEXIT,
+};
 
 /* Loads and attaches `return 0`: the smallest program that needs all that a real one needs. */
 static int try_target(const struct btf *btf, const struct probe *probe)
@@ -63,8 +69,7 @@ static int try_target(const struct btf *btf, const struct probe *probe)
 	if (id < 0)
 		return -ENOENT;
 	options.attach_btf_id = (__u32)id;
-	options.expected_attach_type =
-		probe->kind == PROBE_TP ? BPF_TRACE_RAW_TP : BPF_TRACE_FENTRY;
+	options.expected_attach_type = attach_types[probe->kind];
 	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "layover_try", "GPL", nothing, 2, &options);
 	if (prog < 0)
 		return prog;
@@ -140,10 +145,27 @@ void probes_choose(const int errors[PROBES_MAX], int proto, uint32_t with, uint3
 		if (p->use == PROBE_LEAN && first[HOOK_send_tcp] >= 0 && !(with & bit))
 			continue;
 		/* Further functions of the same kind cover the other address family. */
-		if (before >= 0 && (p->kind != PROBE_FENTRY || probes[before].kind != PROBE_FENTRY))
+		if (before >= 0 && (p->kind == PROBE_TP || probes[before].kind != p->kind))
 			continue;
 		chosen[i] = true;
 		if (before < 0)
 			first[p->hook] = i;
 	}
+}
+
+int probes_lacking(const bool chosen[PROBES_MAX], int proto)
+{
+	/* What recognises the message on its way out and in, and sees the end of a turn. */
+	const int needed[] = {HOOK_dev_queue, proto == IPPROTO_UDP ? HOOK_data_ready : HOOK_sock_in,
+			      HOOK_recv_exit};
+
+	for (size_t n = 0; n < sizeof(needed) / sizeof(needed[0]); n++) {
+		bool found = false;
+
+		for (int i = 0; i < probe_count; i++)
+			found |= chosen[i] && (int)probes[i].hook == needed[n];
+		if (!found)
+			return needed[n];
+	}
+	return -1;
 }

@@ -8,7 +8,7 @@
 
 #include "abi/record.h"
 
-enum probe_kind { PROBE_TP, PROBE_FENTRY };
+enum probe_kind { PROBE_TP, PROBE_FENTRY, PROBE_FEXIT };
 enum probe_proto { PROBE_ANY, PROBE_TCP, PROBE_UDP };
 enum probe_use { PROBE_CORE, PROBE_LEAN, PROBE_VIRTUAL };
 
@@ -53,5 +53,8 @@ int probes_test(int errors[PROBES_MAX]);
  */
 void probes_choose(const int errors[PROBES_MAX], int proto, uint32_t with, uint32_t without,
 		   bool chosen[PROBES_MAX]);
+
+/* The first hook without which there is no split for that protocol and that is not chosen, or -1. */
+int probes_lacking(const bool chosen[PROBES_MAX], int proto);
 
 #endif
