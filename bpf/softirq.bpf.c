@@ -2,6 +2,8 @@
 /* The receiver's device and softirq: no socket is known yet, so times are kept by packet and by CPU. */
 #include "turn.bpf.h"
 
+struct napi_struct; /* only passed by */
+
 /* veth and lo have no interrupt: the packet is put on a CPU's backlog here, and a softirq is raised. */
 SEC("tp_btf/netif_rx")
 int BPF_PROG(virtual_irq, struct sk_buff *skb)
@@ -16,14 +18,76 @@ int BPF_PROG(virtual_irq, struct sk_buff *skb)
 	return 0;
 }
 
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(irq_begins)
+{
+	cpu_state()->irq = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(irq_ends)
+{
+	cpu_state()->irq = 0;
+	return 0;
+}
+
+/* A NIC's interrupt is one whose handler raises NET_RX, whatever it is called. Only the first one counts. */
+SEC("tp_btf/softirq_raise")
+int BPF_PROG(softirq_raised, unsigned int vector)
+{
+	struct cpu_state *cpu = cpu_state();
+
+	if (vector == NET_RX_SOFTIRQ && cpu->irq && !cpu->raised_by)
+		cpu->raised_by = cpu->irq;
+	return 0;
+}
+
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(softirq, unsigned int vector)
 {
 	struct cpu_state *cpu = cpu_state();
 
 	cpu->ready_sk = 0; /* as in running() */
+	if (vector != NET_RX_SOFTIRQ)
+		return 0;
+	cpu->softirq = bpf_ktime_get_ns();
+	cpu->softirq_irq = cpu->raised_by;
+	cpu->raised_by = 0;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(softirq_ends, unsigned int vector)
+{
 	if (vector == NET_RX_SOFTIRQ)
-		cpu->softirq = bpf_ktime_get_ns();
+		cpu_state()->softirq = cpu_state()->softirq_irq = 0;
+	return 0;
+}
+
+/*
+ * A poll that found packets is over. What later polls of the same softirq find may have come while it ran:
+ * it neither waited for the softirq nor had that interrupt.
+ */
+SEC("tp_btf/napi_poll")
+int BPF_PROG(poll_ends, struct napi_struct *napi, int work)
+{
+	if (work > 0)
+		cpu_state()->softirq = cpu_state()->softirq_irq = 0;
+	return 0;
+}
+
+/* The driver hands the packet over: RPS may take it to another CPU, its interrupt was on this one. */
+SEC("tp_btf/napi_gro_receive_entry")
+int BPF_PROG(from_driver, struct sk_buff *skb)
+{
+	__u64 key = address_of(skb);
+	struct arrival *a = arrival_slot(key);
+
+	a->key = key;
+	a->irq = cpu_state()->softirq_irq;
+	a->irq_cpu = this_cpu();
+	a->stack_in = 0;
 	return 0;
 }
 

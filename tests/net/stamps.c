@@ -164,13 +164,13 @@ static int measure(struct lab *lab)
 	const int flags = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
 			  SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY |
 			  SOF_TIMESTAMPING_OPT_ID;
-	struct collect_options options = {.proto = IPPROTO_UDP};
+	struct probe_wish wish = {.proto = IPPROTO_UDP};
 	struct collect *collect = NULL;
 	pid_t echo = start_echo(udp_socket(lab, LAB_SERVER, LAB_SERVER_IPV4, SERVER_UDP_PORT,
 					   LAB_CLIENT_IPV4, CLIENT_UDP_PORT));
 	int fd = udp_socket(lab, LAB_CLIENT, LAB_CLIENT_IPV4, CLIENT_UDP_PORT, LAB_SERVER_IPV4,
 			    SERVER_UDP_PORT);
-	int rc = collect_open(&collect, &options);
+	int rc = collect_open(&collect, &wish);
 
 	if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)))
 		die("SO_TIMESTAMPING");

@@ -76,8 +76,8 @@ static void examine(struct findings *f)
 	f->rc = probes_test(f->errors);
 	if (f->rc)
 		return;
-	probes_choose(f->errors, IPPROTO_TCP, 0, 0, f->tcp);
-	probes_choose(f->errors, IPPROTO_UDP, 0, 0, f->udp);
+	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true}, f->tcp);
+	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true}, f->udp);
 	for (int i = 0; i < probe_count; i++)
 		if (f->tcp[i] || f->udp[i])
 			f->taken[probes[i].hook] = true;

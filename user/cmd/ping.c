@@ -315,12 +315,17 @@ static int measure(struct run *run, struct tracing *tracing, const char *target,
 /* Loads the hooks as the options want them. An exit code; a sentence was printed unless EXIT_OK. */
 static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 {
-	int proto = o->plan.proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+	struct probe_wish wish = {
+		.proto = o->plan.proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP,
+		.hardware = !o->lab && probes_hardware(),
+		.with = o->hooks_with,
+		.without = o->hooks_without,
+	};
 	int rc;
 
 	if (o->split == SPLIT_NEVER)
 		return EXIT_OK;
-	rc = tracing_open(tracing, proto, o->hooks_with, o->hooks_without, o->overhead);
+	rc = tracing_open(tracing, &wish, o->overhead);
 	if (!rc)
 		return EXIT_OK;
 	tracing->overhead = false;

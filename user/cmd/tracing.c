@@ -98,13 +98,12 @@ static int between(void *arg)
 	return rc || !t->overhead ? rc : alternate(t);
 }
 
-int tracing_open(struct tracing *t, int proto, uint32_t with, uint32_t without, bool overhead)
+int tracing_open(struct tracing *t, const struct probe_wish *wish, bool overhead)
 {
-	struct collect_options options = {.proto = proto, .with = with, .without = without};
 	int rc;
 
 	t->overhead = overhead;
-	rc = collect_open(&t->collect, &options);
+	rc = collect_open(&t->collect, wish);
 	if (!rc)
 		t->join.hooks = collect_hooks(t->collect);
 	return rc;

@@ -28,10 +28,10 @@ struct tracing {
 };
 
 /*
- * Probes and loads; nothing is attached yet. with/without: masks of hooks as in collect_options.
+ * Probes and loads the hooks of the wish; nothing is attached yet.
  * 0 or -errno with a sentence; the caller calls tracing_close() either way.
  */
-int tracing_open(struct tracing *t, int proto, uint32_t with, uint32_t without, bool overhead);
+int tracing_open(struct tracing *t, const struct probe_wish *wish, bool overhead);
 
 /* Points the hooks at the client's flow, attaches them and hangs itself between the run's blocks. */
 int tracing_start(struct tracing *t, struct run *run);

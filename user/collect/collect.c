@@ -80,19 +80,19 @@ static void configure(struct collect *c, int proto)
 		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
 }
 
-static int choose(struct collect *c, const int *errors, const struct collect_options *options)
+static int choose(struct collect *c, const int *errors, const struct probe_wish *wish)
 {
 	int lacking;
 
-	probes_choose(errors, options->proto, options->with, options->without, c->chosen);
-	lacking = probes_lacking(c->chosen, options->proto);
+	probes_choose(errors, wish, c->chosen);
+	lacking = probes_lacking(c->chosen, wish->proto);
 	if (lacking < 0)
 		return 0;
 	return err_set(-ENOENT, "there is no split without the hook %s; 'layover doctor' tells more",
 		       hook_infos[lacking].name);
 }
 
-int collect_open(struct collect **out, const struct collect_options *options)
+int collect_open(struct collect **out, const struct probe_wish *wish)
 {
 	struct collect *c = calloc(1, sizeof(*c));
 	int errors[PROBES_MAX];
@@ -103,14 +103,14 @@ int collect_open(struct collect **out, const struct collect_options *options)
 	libbpf_set_print(print_libbpf);
 	rc = probes_test(errors);
 	if (!rc)
-		rc = choose(c, errors, options);
+		rc = choose(c, errors, wish);
 	if (!rc)
 		rc = load(c);
 	if (rc) {
 		collect_close(c);
 		return rc;
 	}
-	configure(c, options->proto);
+	configure(c, wish->proto);
 	*out = c;
 	return 0;
 }

@@ -7,13 +7,9 @@
 #include <stdint.h>
 
 #include "abi/record.h"
+#include "collect/probes.h"
 
 struct collect;
-
-struct collect_options {
-	int proto;             /* IPPROTO_TCP or IPPROTO_UDP */
-	uint32_t with, without; /* bit masks of enum hook, as in probes_choose() */
-};
 
 struct collect_counters {
 	uint64_t dropped;          /* records the ring buffer had no room for */
@@ -25,7 +21,7 @@ struct collect_counters {
  * Probes, chooses hooks, loads; nothing is attached yet. 0 or -errno with a sentence (-EPERM: not
  * allowed, -ENOENT and others: this kernel cannot). The caller owns *out, freed by collect_close().
  */
-int collect_open(struct collect **out, const struct collect_options *options);
+int collect_open(struct collect **out, const struct probe_wish *wish);
 void collect_close(struct collect *c);
 
 /* Attaches all chosen hooks, or none: 0 or -errno with a sentence. Detaching is idempotent. */

@@ -2,6 +2,7 @@
 #include "collect/probes.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,29 +128,34 @@ static bool serves(const struct probe *probe, int proto)
 	       probe->proto == (proto == IPPROTO_UDP ? PROBE_UDP : PROBE_TCP);
 }
 
-void probes_choose(const int errors[PROBES_MAX], int proto, uint32_t with, uint32_t without,
-		   bool chosen[PROBES_MAX])
+/* May this row be taken, given the row of the same hook that was taken before it (-1: none)? */
+static bool is_wanted(const struct probe *p, int before, bool send_known, const struct probe_wish *wish)
+{
+	uint32_t bit = 1u << p->hook;
+
+	if (!serves(p, wish->proto) || (wish->without & bit))
+		return false;
+	if (p->use == PROBE_HARDWARE)
+		return wish->hardware;
+	if (p->use == PROBE_LEAN && send_known && !(wish->with & bit))
+		return false;
+	/* Further functions of the same kind cover the other address family. */
+	return before < 0 || (p->kind != PROBE_TP && probes[before].kind == p->kind);
+}
+
+void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish, bool chosen[PROBES_MAX])
 {
 	int first[HOOKS];
 
 	for (int h = 0; h < HOOKS; h++)
 		first[h] = -1;
 	for (int i = 0; i < probe_count; i++) {
-		const struct probe *p = &probes[i];
-		uint32_t bit = 1u << p->hook;
-		int before = first[p->hook];
+		int hook = probes[i].hook;
 
-		chosen[i] = false;
-		if (errors[i] || !serves(p, proto) || (without & bit))
-			continue;
-		if (p->use == PROBE_LEAN && first[HOOK_send_tcp] >= 0 && !(with & bit))
-			continue;
-		/* Further functions of the same kind cover the other address family. */
-		if (before >= 0 && (p->kind == PROBE_TP || probes[before].kind != p->kind))
-			continue;
-		chosen[i] = true;
-		if (before < 0)
-			first[p->hook] = i;
+		chosen[i] = !errors[i] &&
+			    is_wanted(&probes[i], first[hook], first[HOOK_send_tcp] >= 0, wish);
+		if (chosen[i] && first[hook] < 0)
+			first[hook] = i;
 	}
 }
 
@@ -168,4 +174,13 @@ int probes_lacking(const bool chosen[PROBES_MAX], int proto)
 			return needed[n];
 	}
 	return -1;
+}
+
+bool probes_hardware(void)
+{
+	glob_t found;
+	bool any = glob("/sys/class/net/*/device", GLOB_NOSORT, NULL, &found) == 0;
+
+	globfree(&found);
+	return any;
 }

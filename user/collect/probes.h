@@ -10,7 +10,7 @@
 
 enum probe_kind { PROBE_TP, PROBE_FENTRY, PROBE_FEXIT };
 enum probe_proto { PROBE_ANY, PROBE_TCP, PROBE_UDP };
-enum probe_use { PROBE_CORE, PROBE_LEAN, PROBE_VIRTUAL };
+enum probe_use { PROBE_CORE, PROBE_LEAN, PROBE_VIRTUAL, PROBE_HARDWARE };
 
 /* One row of abi/probes.def. */
 struct probe {
@@ -47,12 +47,19 @@ int hook_by_name(const char *name);
  */
 int probes_test(int errors[PROBES_MAX]);
 
-/*
- * Chooses for one protocol (IPPROTO_TCP, IPPROTO_UDP): chosen[row] is set for the rows to load. Hooks in
- * the bit mask `without` are left out, LEAN hooks in the mask `with` are taken although not needed.
- */
-void probes_choose(const int errors[PROBES_MAX], int proto, uint32_t with, uint32_t without,
-		   bool chosen[PROBES_MAX]);
+/* What decides which rows are chosen. */
+struct probe_wish {
+	int proto;     /* IPPROTO_TCP or IPPROTO_UDP */
+	bool hardware; /* packets may come from a device with interrupts */
+	uint32_t with; /* mask of enum hook: LEAN hooks to take although they are not needed */
+	uint32_t without; /* mask of enum hook: hooks to leave out */
+};
+
+/* Sets chosen[row] for the rows to load. */
+void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish, bool chosen[PROBES_MAX]);
+
+/* True when this network namespace has a device with hardware behind it, and so with interrupts. */
+bool probes_hardware(void);
 
 /* The first hook without which there is no split for that protocol and that is not chosen, or -1. */
 int probes_lacking(const bool chosen[PROBES_MAX], int proto);
