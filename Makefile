@@ -151,7 +151,8 @@ bench:
 lint:
 	$(Q)tools/deps.sh build test lint
 	$(Q)$(MAKE) --no-print-directory $(SKEL)
-	$(Q)tools/lint.sh
+	$(Q)LINT_BUILD='$(BUILD)' LINT_CFLAGS='$(ALL_CFLAGS)' LINT_BPF_CFLAGS='$(BPF_CFLAGS)' \
+	    PYTHON='$(PYTHON)' tools/lint.sh
 
 install: $(BUILD)/layover $(MAN)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1

@@ -93,7 +93,7 @@ static void serve_udp(int fd)
 			continue;
 		for (send(fd, "", 0, 0); (n = recv(fd, message, sizeof(message), 0)) > 0;)
 			send(fd, message, (size_t)n, 0);
-		connect(fd, &nobody, sizeof(nobody));
+		(void)connect(fd, &nobody, sizeof(nobody));
 	}
 }
 

@@ -230,7 +230,7 @@ int parse_time(const char *what, const char *text, uint64_t unit_ns, uint64_t *n
 
 int parse_cpu(const char *what, const char *text, int *cpu)
 {
-	uint64_t value;
+	uint64_t value = 0;
 	char list[128];
 
 	if (!parse_count(what, text, 0, CPUS_MAX - 1, &value) && cpus_allowed((int)value)) {
