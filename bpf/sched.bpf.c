@@ -9,12 +9,17 @@ int BPF_PROG(wakeup, struct task_struct *p)
 	struct cpu_state *cpu = cpu_state();
 	struct reader *reader;
 
-	if (!cpu->ready_sk)
+	if (!cpu->ready_sk && !cpu->irq)
 		return 0;
 	reader = reader_claim(p->pid);
+	reader->waking_cpu = this_cpu();
+	if (cpu->irq) { /* perhaps a thread that polls the device; since it interrupts, time it so */
+		reader->waking = cpu->irq;
+		reader->waking_sk = WOKEN_BY_IRQ;
+		return 0;
+	}
 	reader->waking = bpf_ktime_get_ns();
 	reader->waking_sk = cpu->ready_sk;
-	reader->waking_cpu = this_cpu();
 	cpu->ready_sk = 0;
 	return 0;
 }

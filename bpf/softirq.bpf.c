@@ -14,6 +14,7 @@ int BPF_PROG(virtual_irq, struct sk_buff *skb)
 	a->key = key;
 	a->irq = bpf_ktime_get_ns();
 	a->irq_cpu = this_cpu();
+	a->softirq = 0;
 	a->stack_in = 0;
 	return 0;
 }
@@ -72,9 +73,27 @@ int BPF_PROG(softirq_ends, unsigned int vector)
 SEC("tp_btf/napi_poll")
 int BPF_PROG(poll_ends, struct napi_struct *napi, int work)
 {
-	if (work > 0)
-		cpu_state()->softirq = cpu_state()->softirq_irq = 0;
+	struct reader *thread = reader_slot((__u32)bpf_get_current_pid_tgid());
+
+	if (work <= 0)
+		return 0;
+	cpu_state()->softirq = cpu_state()->softirq_irq = 0;
+	if (thread->waking_sk == WOKEN_BY_IRQ)
+		thread->waking_sk = 0;
 	return 0;
+}
+
+/* With threaded NAPI the interrupt wakes a thread, and the thread on its CPU is what a softirq is else. */
+static __always_inline void take_napi_thread(struct arrival *a)
+{
+	__u32 pid = (__u32)bpf_get_current_pid_tgid();
+	struct reader *thread = reader_slot(pid);
+
+	if (thread->pid != pid || thread->waking_sk != WOKEN_BY_IRQ || thread->on < thread->waking)
+		return;
+	a->irq = thread->waking;
+	a->irq_cpu = thread->waking_cpu;
+	a->softirq = thread->on;
 }
 
 /* The driver hands the packet over: RPS may take it to another CPU, its interrupt was on this one. */
@@ -83,11 +102,15 @@ int BPF_PROG(from_driver, struct sk_buff *skb)
 {
 	__u64 key = address_of(skb);
 	struct arrival *a = arrival_slot(key);
+	struct cpu_state *cpu = cpu_state();
 
 	a->key = key;
-	a->irq = cpu_state()->softirq_irq;
+	a->irq = cpu->softirq_irq;
 	a->irq_cpu = this_cpu();
+	a->softirq = cpu->softirq;
 	a->stack_in = 0;
+	if (!cpu->softirq)
+		take_napi_thread(a);
 	return 0;
 }
 
@@ -151,9 +174,12 @@ int BPF_PROG(stack_in, struct sk_buff *skb)
 	state->last_skb = key;
 	if (a->key != key || a->stack_in) {
 		a->key = key;
-		a->irq = 0;
+		a->irq = state->softirq_irq;
+		a->irq_cpu = (__u16)cpu;
+		a->softirq = 0;
 	}
-	a->softirq = state->softirq;
+	if (state->softirq)
+		a->softirq = state->softirq;
 	a->cpu = (__u16)cpu;
 	a->stack_in = bpf_ktime_get_ns();
 	/* This softirq was already running when the packet was announced: it did not wait for its start. */

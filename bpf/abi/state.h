@@ -43,12 +43,14 @@ struct arrival {
 };
 
 /*
- * A thread that reads from traced sockets, by thread id: when it last left and entered a CPU, and which
- * socket's data last woke it. Same rule for shared slots: `pid` is compared.
+ * A thread that reads from traced sockets, or polls a device (threaded NAPI), by thread id: when it last
+ * left and entered a CPU, and what last woke it. Same rule for shared slots: `pid` is compared.
  */
+enum { WOKEN_BY_IRQ = 1 }; /* no socket's address */
+
 struct reader {
 	__u64 off, on; /* it does not run between off and on, when off < on; it still waits when off > on */
-	__u64 waking, waking_sk;
+	__u64 waking, waking_sk; /* the socket whose data woke it, or WOKEN_BY_IRQ */
 	__u32 pid;
 	__u16 on_cpu, waking_cpu;
 	__u64 pad[3];
