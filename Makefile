@@ -12,10 +12,11 @@ PACKAGES := libbpf libelf ncursesw jansson libcap libmnl liburing
 # make SAN=1: the same tree with AddressSanitizer and UndefinedBehaviorSanitizer, built beside it.
 SAN     ?=
 BUILD   := $(if $(SAN),build/san,build)
-SAN_FLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer,)
-comma   := ,
+SAN_FLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined \
+                         -fno-omit-frame-pointer)
 
 Q       := $(if $(V),,@)
+SUB     := --no-print-directory $(if $(V),,-s)
 say     = $(if $(V),,@printf '  %-8s%s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)')
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -48,18 +49,22 @@ TEST_BIN := $(TEST_BIN_SRC:tests/net/%.c=$(BUILD)/test-bin/%)
 MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
 
-.PHONY: all build help deps demo test test-unit test-net bench lint install clean man
+.PHONY: all build help deps demo test test-unit test-net test-vm vm-deps vm-shell \
+        bench lint install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: deps
-	$(Q)$(MAKE) --no-print-directory build
+	$(Q)$(MAKE) $(SUB) build
 
 build: $(BUILD)/layover
 
 help:
 	@echo 'make demo      install what is missing, build, run a ping-pong in a lab, print its split'
 	@echo 'make test      install what is missing, build, run unit and kernel tests (root or sudo)'
+	@echo 'make test-vm   fetch kernels and QEMU, test on other kernels and NICs in VMs'
+	@echo 'make vm-shell  a shell in such a VM; KERNEL=6.1|6.12|7.2 NIC=virtio|igb'
+	@echo 'make vm-deps   only fetch kernels and QEMU for them'
 	@echo 'make           install what is missing and build build/layover'
 	@echo 'make bench     probe effect on/off, and the driver side by side with its peers'
 	@echo 'make lint      formatting, static analysis, shell scripts, function length'
@@ -134,23 +139,45 @@ man: $(MAN)
 
 test:
 	$(Q)tools/deps.sh build test
-	$(Q)$(MAKE) --no-print-directory test-unit
-	$(Q)$(MAKE) --no-print-directory test-net
+	$(Q)$(MAKE) $(SUB) test-unit
+	$(Q)$(MAKE) $(SUB) test-net
 
 test-unit: $(UNIT_BIN)
 	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
 
-test-net: $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
+TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
+
+test-net: $(TEST_NEEDS)
 	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net
+
+# The kernels and QEMU stay in the caller's cache, also when root fetches them.
+VM_CACHE = XDG_CACHE_HOME="$${XDG_CACHE_HOME:-$$HOME/.cache}"
+
+vm-deps:
+	$(Q)tools/deps.sh vm
+	$(Q)$(SUDO) env $(VM_CACHE) $(PYTHON) tools/vm/lab.py deps
+
+test-vm:
+	$(Q)tools/deps.sh build test
+	$(Q)$(MAKE) $(SUB) vm-deps
+	$(Q)$(MAKE) $(SUB) $(TEST_NEEDS)
+	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/vm
+
+vm-shell:
+	$(Q)tools/deps.sh build
+	$(Q)$(MAKE) $(SUB) vm-deps
+	$(Q)$(MAKE) $(SUB) $(BUILD)/layover
+	$(Q)$(SUDO) env $(VM_CACHE) $(PYTHON) tools/vm/lab.py shell --kernel $(or $(KERNEL),6.12) \
+	    --nic $(or $(NIC),virtio) --files $(BUILD)/layover
 
 bench:
 	$(Q)tools/deps.sh build bench
-	$(Q)$(MAKE) --no-print-directory $(BUILD)/layover $(TOOL_BIN)
+	$(Q)$(MAKE) $(SUB) $(BUILD)/layover $(TOOL_BIN)
 	$(Q)$(SUDO) $(PYTHON) tools/bench.py
 
 lint:
 	$(Q)tools/deps.sh build test lint
-	$(Q)$(MAKE) --no-print-directory $(SKEL)
+	$(Q)$(MAKE) $(SUB) $(SKEL)
 	$(Q)LINT_BUILD='$(BUILD)' LINT_CFLAGS='$(ALL_CFLAGS)' LINT_BPF_CFLAGS='$(BPF_CFLAGS)' \
 	    PYTHON='$(PYTHON)' tools/lint.sh
 
