@@ -173,7 +173,7 @@ vm-shell:
 bench:
 	$(Q)tools/deps.sh build bench
 	$(Q)$(MAKE) $(SUB) $(BUILD)/layover $(TOOL_BIN)
-	$(Q)$(SUDO) $(PYTHON) tools/bench.py
+	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) tools/bench.py
 
 lint:
 	$(Q)tools/deps.sh build test lint

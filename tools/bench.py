@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Holds the driver against a bare send/recv loop and against sockperf: interleaved rounds in two
-namespaces of its own, both ends pinned, once to one CPU and once to two. Needs root."""
+namespaces of its own, both ends pinned, once to one CPU and once to two. Then measures what the hooks
+of the split cost. Needs root."""
 import argparse
 import json
 import os
@@ -128,6 +129,21 @@ def compare(o, proto, cpus, tools):
     return good
 
 
+def probe_effect(o, cpus):
+    """What the hooks cost, both ends traced: blocks without and with them in turn. True within the goal."""
+    out = subprocess.run([f"{BUILD}/layover", "ping", "--lab", "--overhead", "-j", "-m", "14",
+                          "-t", str(o.effect_seconds), "--client-cpu", str(cpus[0]), "--server-cpu", str(cpus[1])],
+                         capture_output=True, text=True, timeout=o.effect_seconds + 30, check=True).stdout
+    overhead = json.loads(out)["overhead"]
+    p50 = overhead["p50"]
+    goal = 3500 if cpus[0] == cpus[1] else 0.05 * p50["off_ns"]
+    good = p50["difference_ns"] <= goal
+    print(f"hooks tcp CPU {cpus[0]},{cpus[1]}  p50 without {p50['off_ns']} ns, with {p50['on_ns']} ns: "
+          f"{p50['difference_ns']:+d} ns ({p50['low_ns']:+d} to {p50['high_ns']:+d}, "
+          f"{overhead['pairs']} pairs), goal {goal:.0f}: {'met' if good else 'NOT MET'}", flush=True)
+    return good
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-r", "--rounds", type=int, default=15)
@@ -135,6 +151,7 @@ def main():
     parser.add_argument("-m", "--bytes", type=int, default=64)
     parser.add_argument("--proto", choices=("tcp", "udp"), action="append")
     parser.add_argument("--cpus", choices=("same", "cross"), action="append")
+    parser.add_argument("--effect-seconds", type=int, default=10, help="for the cost of the hooks; 0: not measured")
     parser.add_argument("--tools", default="bareloop,sockperf")
     o = parser.parse_args()
     if os.geteuid() != 0:
@@ -147,6 +164,8 @@ def main():
         for proto in o.proto or ("tcp", "udp"):
             for cpus in o.cpus or ("same", "cross"):
                 good &= compare(o, proto, pairs[cpus], tools)
+    for cpus in (o.cpus or ("same", "cross")) if o.effect_seconds else ():
+        good &= probe_effect(o, pairs[cpus])
     return 0 if good else 1
 
 

@@ -12,6 +12,7 @@ from hosts import BUILD, LAYOVER, Hosts, assert_exact, load, medians, sh
 TRIPS = 3001
 CPUS = sorted(os.sched_getaffinity(0))
 SPIN_NS = 200_000
+SLACK = float(os.environ.get("LAYOVER_SLACK", "1"))  # emulated CPUs are slower and less steady
 SPIN_OBJECT = str(BUILD / "test-bpf" / "spin.o")
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 
@@ -47,7 +48,7 @@ def lab(tmp_path, *options):
 
 def assert_only(before, after, stage, delay_ns):
     """The stage grew by delay_ns within 5 % or 2 us, no other by more than that."""
-    slack = max(0.05 * delay_ns, 2000)
+    slack = max(0.05 * delay_ns, 2000) * SLACK
     base, now = medians(before), medians(after)
     growth = {key: now.get(key, 0) - base.get(key, 0) for key in base.keys() | now.keys()}
     assert abs(growth.pop(stage) - delay_ns) <= slack, (stage, now[stage], base.get(stage))
@@ -64,7 +65,7 @@ def test_sums(tmp_path, proto, size, family):
     result = lab(tmp_path, *proto, "-m", size, family, "-i", TRIPS)
     assert_exact(result, TRIPS)
     assert result["rtt"]["count"] == TRIPS
-    assert 0 < result["stages"]["client.user"]["p50_ns"] < 1500
+    assert 0 < result["stages"]["client.user"]["p50_ns"] < 1500 * SLACK
     # The view's figures are those of the rows: means of all stages add up to the mean round trip.
     total = sum(stage["mean_ns"] for stage in result["stages"].values())
     assert abs(total - result["rtt"]["mean_ns"]) <= len(result["stages"])
@@ -210,7 +211,7 @@ def test_any_hook_may_be_missing(tmp_path, proto):
         # No stage far from its neighbours may change: a merge is local.
         for key in ("client.qdisc", "server.qdisc"):
             if key in whole and hook != "dev_xmit":
-                assert abs(medians(result)[key] - whole[key]) < 2000, (hook, key)
+                assert abs(medians(result)[key] - whole[key]) < 2000 * SLACK, (hook, key)
 
 
 @pytest.mark.parametrize("proto, hook", [
@@ -227,7 +228,7 @@ def test_overhead_is_measured_in_pairs(tmp_path):
     effect = result["overhead"]["p50"]
     assert result["overhead"]["pairs"] >= 2
     assert effect["low_ns"] < effect["difference_ns"] < effect["high_ns"]
-    assert 200 < effect["difference_ns"] < 20000
+    assert 200 < effect["difference_ns"] < 20000 * SLACK
     assert result["counters"]["matched"] >= 0.999 * result["counters"]["trips"]
 
 
@@ -265,5 +266,5 @@ def test_hooks_agree_with_the_kernels_own_timestamps():
             words = line.split()
             figures = dict(zip(words[1::2], map(int, words[2::2])))
             assert figures["count"] >= 0.99 * 2003, line
-            assert figures["p99"] < 5000, line
+            assert figures["p99"] < 5000 * SLACK, line
     steady(check)

@@ -117,8 +117,8 @@ int probes_test(int errors[PROBES_MAX])
 	if (any)
 		return 0;
 	if (refused == -EPERM || refused == -EACCES)
-		return err_set(refused, "BPF is not allowed here; run as root or grant cap_bpf, "
-					"cap_perfmon and cap_net_admin");
+		return err_set(refused, "BPF is not allowed here; run as root, or once "
+					"'setcap cap_bpf,cap_perfmon+ep' on this program");
 	return err_set(refused, "this kernel accepts no tracing program: %s", strerror(-refused));
 }
 
