@@ -108,27 +108,42 @@ static void band_of(size_t count, double p, size_t *first, size_t *n)
 	*n = last > *first ? last - *first : 0;
 }
 
+/* Keeps the largest in order; tops start with stage -1 and share 0. */
+static void offer_top(struct band_top *tops, int stage, double share)
+{
+	struct band_top offered = {stage, share, -1, -1};
+
+	for (int i = 0; i < BAND_TOPS; i++) {
+		struct band_top held = tops[i];
+
+		if (offered.stage < 0 || (held.stage >= 0 && held.share >= offered.share))
+			continue;
+		tops[i] = offered;
+		offered = held;
+	}
+}
+
 static void fill_band(const struct trips *trips, const struct order *order, enum band band,
 		      struct split *out)
 {
 	static const double percentile[BANDS] = {[BAND_P50] = 50, [BAND_P99] = 99};
-	struct band_top *top = &out->top[band];
+	struct band_top *tops = out->top[band];
 	size_t first, n;
 
 	band_of(trips->count, percentile[band], &first, &n);
 	out->band_known[band] = n >= BAND_TRIPS_MIN;
-	top->stage = -1;
+	for (int i = 0; i < BAND_TOPS; i++)
+		tops[i].stage = -1;
 	for (int r = 0; r < out->count; r++) {
 		struct stage_row *row = &out->rows[r];
 
 		row->band_share[band] = share_of(trips, order + first, n, row->stage);
-		if (top->stage < 0 || row->band_share[band] > top->share) {
-			top->stage = row->stage;
-			top->share = row->band_share[band];
-		}
+		offer_top(tops, row->stage, row->band_share[band]);
 	}
-	if (top->stage >= 0)
-		frequent_cpus(trips, order + first, n, top->stage, &top->cpu_from, &top->cpu_to);
+	for (int i = 0; i < BAND_TOPS; i++)
+		if (tops[i].stage >= 0)
+			frequent_cpus(trips, order + first, n, tops[i].stage, &tops[i].cpu_from,
+				      &tops[i].cpu_to);
 }
 
 static void fill_row(const struct trips *trips, const struct order *order, int stage, int64_t *scratch,

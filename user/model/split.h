@@ -8,6 +8,8 @@
 #include "model/dist.h"
 #include "model/trips.h"
 
+enum { BAND_TOPS = 2 };
+
 /* Trips around a percentile of the round trip, within half a percent on each side. */
 enum band { BAND_P50, BAND_P99, BANDS };
 
@@ -27,10 +29,10 @@ struct split {
 	bool alone;                                  /* no record of the server's end was seen at all */
 	bool band_known[BANDS];                      /* the band holds trips enough to speak of */
 	struct band_top {
-		int stage; /* with the largest share of the band */
+		int stage; /* -1: none */
 		double share;
 		int cpu_from, cpu_to; /* most frequent in the band, -1 unknown */
-	} top[BANDS];
+	} top[BANDS][BAND_TOPS];      /* the stages with the largest shares of the band, largest first */
 };
 
 /* Computes everything from the trips. rtt_ns holds trips->count values. 0 or -ENOMEM with a sentence. */

@@ -151,18 +151,35 @@ static void print_wrapped(const char *text)
 	putchar('\n');
 }
 
-static void print_sentence(const struct style *style, const char *where, const struct band_top *top)
+/* "38 % is server.wakeup (CPU 0→1)" */
+static void describe_top(const struct style *style, const struct band_top *top, char *text, size_t size)
 {
-	const struct stage_info *info = &stage_infos[top->stage];
-	char cpus[32] = "", line[512];
+	const char *key = stage_infos[top->stage].key;
+	double percent = top->share * 100;
 
 	if (top->cpu_from >= 0 && top->cpu_from != top->cpu_to)
-		snprintf(cpus, sizeof(cpus), " (CPU %d%s%d)", top->cpu_from, style->arrow,
-			 top->cpu_to);
+		snprintf(text, size, "%.0f %% is %s (CPU %d%s%d)", percent, key, top->cpu_from,
+			 style->arrow, top->cpu_to);
 	else if (top->cpu_to >= 0)
-		snprintf(cpus, sizeof(cpus), " (CPU %d)", top->cpu_to);
-	snprintf(line, sizeof(line), "%s, %.0f %% is %s%s: %s.", where, top->share * 100, info->key, cpus,
-		 info->text);
+		snprintf(text, size, "%.0f %% is %s (CPU %d)", percent, key, top->cpu_to);
+	else
+		snprintf(text, size, "%.0f %% is %s", percent, key);
+}
+
+/* Names the stage that dominates the trips of a band, and the next one if it is about as large. */
+static void print_sentence(const struct style *style, const char *where, const struct band_top *tops)
+{
+	const struct stage_info *first = &stage_infos[tops[0].stage];
+	bool two = tops[1].stage >= 0 && tops[1].share >= tops[0].share / 2;
+	const struct stage_info *second = two ? &stage_infos[tops[1].stage] : first;
+	char one[96], other[96] = "", line[512];
+
+	describe_top(style, &tops[0], one, sizeof(one));
+	if (two)
+		describe_top(style, &tops[1], other, sizeof(other));
+	snprintf(line, sizeof(line), "%s, %s%s%s: %s%s%s.", where, one, two ? ", " : "", other,
+		 first->text, strcmp(first->text, second->text) ? "; " : "",
+		 strcmp(first->text, second->text) ? second->text : "");
 	print_wrapped(line);
 }
 
@@ -170,9 +187,9 @@ static void print_verdict(const struct style *style, const struct split *split)
 {
 	putchar('\n');
 	if (split->band_known[BAND_P50])
-		print_sentence(style, "Of the median trip", &split->top[BAND_P50]);
+		print_sentence(style, "Of the median trip", split->top[BAND_P50]);
 	if (split->band_known[BAND_P99])
-		print_sentence(style, "Of the p99 trips", &split->top[BAND_P99]);
+		print_sentence(style, "Of the p99 trips", split->top[BAND_P99]);
 	if (split->alone)
 		print_wrapped("The server's host is not traced: server.host holds the wire both ways and "
 			      "the whole server.");
