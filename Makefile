@@ -14,6 +14,10 @@ SAN     ?=
 BUILD   := $(if $(SAN),build/san,build)
 SAN_FLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined \
                          -fno-omit-frame-pointer)
+# Reports of all processes of a test run, also of those whose exit status or stderr nobody reads.
+REPORTS := $(if $(SAN),$(CURDIR)/$(BUILD)/reports)
+SAN_ENV := $(if $(SAN),ASAN_OPTIONS=exitcode=99:log_path=$(REPORTS)/report \
+                       UBSAN_OPTIONS=exitcode=99:print_stacktrace=1:log_path=$(REPORTS)/report)
 
 Q       := $(if $(V),,@)
 SUB     := --no-print-directory $(if $(V),,-s)
@@ -71,7 +75,7 @@ help:
 	@echo 'make install   into PREFIX=$(PREFIX), under DESTDIR'
 	@echo 'make deps      only install what is missing'
 	@echo 'make clean     remove build/'
-	@echo 'SAN=1 builds and tests with ASan and UBSan; V=1 shows the commands.'
+	@echo 'SAN=1 builds and tests with ASan and UBSan (make test SAN=1); V=1 shows the commands.'
 
 deps:
 	$(Q)tools/deps.sh build
@@ -142,13 +146,20 @@ test:
 	$(Q)$(MAKE) $(SUB) test-unit
 	$(Q)$(MAKE) $(SUB) test-net
 
+# With SAN=1, any report fails the run, whatever the tests made of it. Some tests are not root.
+NO_OLD_REPORTS = $(if $(SAN),$(Q)rm -rf $(REPORTS) && mkdir -m 1777 $(REPORTS))
+NO_NEW_REPORTS = $(if $(SAN),; rc=$$?; ! cat $(REPORTS)/* 2>/dev/null && exit $$rc)
+
 test-unit: $(UNIT_BIN)
-	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
+	$(NO_OLD_REPORTS)
+	$(Q)(for t in $(UNIT_BIN); do env $(SAN_ENV) $$t || exit 1; done) $(NO_NEW_REPORTS)
 
 TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 
 test-net: $(TEST_NEEDS)
-	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net
+	$(NO_OLD_REPORTS)
+	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net \
+	    $(NO_NEW_REPORTS)
 
 # The kernels and QEMU stay in the caller's cache, also when root fetches them.
 VM_CACHE = XDG_CACHE_HOME="$${XDG_CACHE_HOME:-$$HOME/.cache}"
