@@ -13,6 +13,12 @@
  */
 enum { PATIENCE = 64, PATIENCE_ALONE = 4096 };
 
+/* How many server records may wait for their client's: more than a block of trips leaves. */
+enum { SERVERS_KEPT = 16384 };
+
+/* How far two clocks may drift apart between a trip and the exchange after its block. */
+enum { DRIFT_NS = 100000 };
+
 static int push(struct record_queue *queue, const struct turn_record *record)
 {
 	if (queue->head + queue->count == queue->capacity) {
@@ -51,7 +57,6 @@ int join_add(struct join *join, const struct turn_record *record)
 	return push(&join->servers, record);
 }
 
-
 static uint64_t first_time(const struct turn_record *client)
 {
 	for (int hook = 0; hook <= HOOK_re_xmit; hook++)
@@ -60,13 +65,28 @@ static uint64_t first_time(const struct turn_record *client)
 	return 0;
 }
 
-/* Ids of short UDP messages repeat soon (one byte: 256 trips), so the time has to fit as well. */
-static bool answers(const struct turn_record *server, const struct turn_record *client)
+/*
+ * Ids of short UDP messages repeat soon (one byte: 256 trips), so the time has to fit as well. Between two
+ * clocks that is only asked where it must be, because one of them may have stood still in between.
+ */
+static bool time_fits(const struct far_end *far, const struct turn_record *server,
+		      const struct turn_record *client)
+{
+	uint64_t seen = server->t[HOOK_recv_exit];
+	int64_t after_start = (int64_t)(seen - first_time(client));
+	int64_t after_end = (int64_t)(seen - client->t[HOOK_recv_exit]);
+
+	if (!far->used)
+		return after_start > 0 && after_end < 0;
+	return !far->ids_repeat || (after_start > far->ahead_min - DRIFT_NS &&
+				    after_end < far->ahead_max + DRIFT_NS);
+}
+
+static bool answers(const struct join *join, const struct turn_record *server,
+		    const struct turn_record *client)
 {
 	return server->flow == client->flow && server->recv_id == client->send_id &&
-	       server->send_id == client->recv_id &&
-	       server->t[HOOK_recv_exit] > first_time(client) &&
-	       server->t[HOOK_recv_exit] < client->t[HOOK_recv_exit];
+	       server->send_id == client->recv_id && time_fits(&join->far, server, client);
 }
 
 /* The server's record of the same trip; it and all older ones leave the queue. NULL: not there. */
@@ -77,10 +97,10 @@ static const struct turn_record *take_server(struct join *join, const struct tur
 	for (size_t i = 0; i < q->count; i++) {
 		const struct turn_record *server = &q->records[q->head + i];
 
-		if (!answers(server, client))
+		if (!answers(join, server, client))
 			continue;
 		/* A turn that went on after its send call returned was told twice: the last word counts. */
-		while (i + 1 < q->count && answers(server + 1, client)) {
+		while (i + 1 < q->count && answers(join, server + 1, client)) {
 			server++;
 			i++;
 		}
@@ -106,7 +126,11 @@ static int place(struct join *join, const struct turn_record *client,
 	if (i == count || start_ns[i] > sent ||
 	    start_ns[i] + rtt_ns[i] < client->t[HOOK_recv_exit])
 		return 0; /* warm-up, a settling trip, or a turn that the driver did not count */
-	path_split(client, server, start_ns[i], rtt_ns[i], join->hooks, &trip);
+	if (server && join->far.used)
+		path_split_far(client, server, start_ns[i], rtt_ns[i], join->hooks, join->far.hooks,
+			       &trip);
+	else
+		path_split(client, server, start_ns[i], rtt_ns[i], join->hooks, &trip);
 	join->next_trip++;
 	return trips_set(&join->trips, i, &trip);
 }
@@ -143,6 +167,8 @@ int join_run(struct join *join, const uint64_t *start_ns, const uint64_t *rtt_ns
 		rc = place(join, client, server, start_ns, rtt_ns, count);
 		pop(&join->clients, 1);
 	}
+	if (join->servers.count > SERVERS_KEPT)
+		pop(&join->servers, join->servers.count - SERVERS_KEPT);
 	if (!rc && final)
 		rc = settle_unmatched(join, rtt_ns, count);
 	return rc;

@@ -2,7 +2,8 @@
 /*
  * Joins the turn records of both ends of one flow with the driver's trips. A client's record finds its
  * trip by time (same clock), a server's record finds the client's by the message id (TCP sequence number,
- * driver's UDP number). Records come in order per end, in any order between the ends.
+ * driver's UDP number). Records come in order per end, in any order between the ends. The server's may come
+ * from another kernel, whose clock has nothing to do with this one's.
  */
 #ifndef LAYOVER_JOIN_H
 #define LAYOVER_JOIN_H
@@ -19,8 +20,21 @@ struct record_queue {
 	size_t head, count, capacity; /* records[head … head + count) wait */
 };
 
+/* The server's end when another kernel recorded it. */
+struct far_end {
+	bool used;
+	uint32_t hooks;   /* mask of the hooks that were loaded there */
+	bool ids_repeat;  /* the messages are too short for ids that stay unique */
+	/*
+	 * The server's clock minus the client's lies between these, as the exchange told that brought the
+	 * records last added. Only tells equal ids apart, which are 256 trips away from each other or more.
+	 */
+	int64_t ahead_min, ahead_max;
+};
+
 struct join {
 	uint32_t hooks; /* mask of the hooks that were loaded */
+	struct far_end far;
 	struct record_queue clients, servers;
 	size_t next_trip; /* trips before this one have had their chance */
 	bool server_seen; /* at least one record of the server's end arrived */

@@ -26,9 +26,13 @@ struct step {
 	bool before_gap;  /* what follows happens where no hook is: the other host, the application */
 };
 
+/* Where the server's times come from. */
+enum server_clock { SERVER_UNKNOWN, SERVER_NEAR, SERVER_FAR };
+
 struct path {
 	struct step steps[STEPS_MAX];
 	int count;
+	enum server_clock server;
 	uint32_t used[SIDES]; /* hooks kept, per leg */
 	bool disorder;
 };
@@ -119,12 +123,14 @@ static int stage_of(const struct step *step, bool held)
 }
 
 /* The stage that fills the gap after a step, ended by whichever hook comes next. */
-static int gap_after(const struct step *step, bool server_known)
+static int gap_after(const struct step *step, enum server_clock server)
 {
 	bool transmitted = step->hook <= HOOK_re_xmit;
 
+	if (transmitted && server == SERVER_FAR)
+		return STAGE_client_network;
 	if (step->sender == SIDE_client && transmitted)
-		return server_known ? STAGE_client_wire : STAGE_server_host;
+		return server == SERVER_NEAR ? STAGE_client_wire : STAGE_server_host;
 	if (step->sender == SIDE_client)
 		return STAGE_server_app;
 	return transmitted ? STAGE_server_wire : STAGE_client_user;
@@ -136,8 +142,7 @@ static void spend(struct trip *trip, int stage, uint64_t ns)
 	trip->seen |= 1ULL << stage;
 }
 
-static void walk(const struct path *path, bool server_known, uint64_t start, uint64_t end,
-		 struct trip *out)
+static void walk(const struct path *path, uint64_t start, uint64_t end, struct trip *out)
 {
 	uint64_t now = start;
 	int gap = STAGE_client_user; /* until the first send hook */
@@ -153,7 +158,7 @@ static void walk(const struct path *path, bool server_known, uint64_t start, uin
 			held = step->hook == HOOK_send_exit;
 		}
 		if (step->before_gap && gap < 0)
-			gap = gap_after(step, server_known);
+			gap = gap_after(step, path->server);
 	}
 	spend(out, STAGE_client_user, end - now);
 }
@@ -177,19 +182,21 @@ static void keep_cpus(const struct turn_record *from, const struct turn_record *
 }
 
 static uint8_t flags_of(const struct path *path, const struct turn_record *client,
-			const struct turn_record *server, uint32_t hooks)
+			const struct turn_record *server, const uint32_t hooks[SIDES])
 {
-	uint32_t expected = ANCHORS & hooks;
-	uint32_t tx = expected & ((1u << HOOK_irq) - 1);
-	uint32_t rx = expected & ~tx;
+	const uint32_t sends = (1u << HOOK_irq) - 1;
 	uint8_t flags = path->disorder ? TRIP_DISORDER : 0;
-	bool whole;
+	bool whole = true;
 
-	if (server)
-		whole = (path->used[SIDE_client] & expected) == expected &&
-			(path->used[SIDE_server] & expected) == expected;
-	else
-		whole = (path->used[SIDE_client] & tx) == tx && (path->used[SIDE_server] & rx) == rx;
+	for (int leg = 0; leg < SIDES; leg++) {
+		uint32_t expected = 0;
+
+		if (server || leg == SIDE_client)
+			expected |= ANCHORS & hooks[leg] & sends;
+		if (server || leg == SIDE_server)
+			expected |= ANCHORS & hooks[!leg] & ~sends;
+		whole &= (path->used[leg] & expected) == expected;
+	}
 	flags |= whole ? TRIP_MATCHED : TRIP_PARTIAL;
 	if (!server)
 		flags |= TRIP_ALONE;
@@ -207,20 +214,105 @@ void path_unmatched(uint64_t rtt_ns, struct trip *out)
 	out->flags = TRIP_UNMATCHED;
 }
 
-void path_split(const struct turn_record *client, const struct turn_record *server, uint64_t start_ns,
-		uint64_t rtt_ns, uint32_t hooks, struct trip *out)
+/* Both records on one clock; hooks[] by side. */
+static void split(struct path *path, const struct turn_record *client,
+		  const struct turn_record *server, uint64_t start_ns, uint64_t rtt_ns,
+		  const uint32_t hooks[SIDES], struct trip *out)
 {
-	struct path path = {.count = 0};
 	uint64_t end_ns = start_ns + rtt_ns;
 
 	memset(out, 0, sizeof(*out));
-	add_leg(&path, SIDE_client, client, server);
-	add_leg(&path, SIDE_server, server, client);
-	drop_spurious(&path);
-	drop_late(&path, end_ns);
-	drop_early(&path, start_ns);
-	walk(&path, server != NULL, start_ns, end_ns, out);
+	add_leg(path, SIDE_client, client, server);
+	add_leg(path, SIDE_server, server, client);
+	drop_spurious(path);
+	drop_late(path, end_ns);
+	drop_early(path, start_ns);
+	walk(path, start_ns, end_ns, out);
 	keep_cpus(client, server, out->cpu[SIDE_client]);
 	keep_cpus(server, client, out->cpu[SIDE_server]);
-	out->flags = flags_of(&path, client, server, hooks);
+	out->flags = flags_of(path, client, server, hooks);
+}
+
+void path_split(const struct turn_record *client, const struct turn_record *server, uint64_t start_ns,
+		uint64_t rtt_ns, uint32_t hooks, struct trip *out)
+{
+	struct path path = {.server = server ? SERVER_NEAR : SERVER_UNKNOWN};
+
+	split(&path, client, server, start_ns, rtt_ns, (const uint32_t[SIDES]){hooks, hooks}, out);
+}
+
+/* --- a server with another clock ----------------------------------------------------------------- */
+
+/* When the message left, as far as the hooks tell; 0: they do not. */
+static uint64_t departure(const struct turn_record *record)
+{
+	for (int hook = HOOK_irq - 1; hook >= 0; hook--)
+		if (hook != HOOK_send_exit && record->t[hook]) /* the call returns later than the packet leaves */
+			return record->t[hook];
+	return 0;
+}
+
+static uint64_t arrival(const struct turn_record *record)
+{
+	for (int hook = HOOK_irq; hook < HOOKS; hook++)
+		if (record->t[hook])
+			return record->t[hook];
+	return 0;
+}
+
+/* The client was without the message for as long as the server held it, or longer. */
+static bool holds(const struct turn_record *client, const struct turn_record *server)
+{
+	uint64_t sent = departure(client), back = arrival(client);
+	uint64_t came = arrival(server), left = departure(server);
+
+	return sent && back >= sent && came && left >= came && left - came <= back - sent;
+}
+
+/*
+ * Leaves out, one after the other and only until the two records agree, what may not be on the path: copies
+ * sent after the first one had arrived, and hooks of a CPU that may be older than the packet. With one
+ * clock, drop_spurious() and drop_early() tell these apart by their times.
+ */
+static bool reconcile(struct turn_record *client, struct turn_record *server, bool *disorder)
+{
+	const struct {
+		struct turn_record *record;
+		int hook;
+	} doubtful[] = {
+		{server, HOOK_re_queue}, {server, HOOK_re_xmit}, {client, HOOK_re_queue},
+		{client, HOOK_re_xmit},  {server, HOOK_irq},     {server, HOOK_softirq},
+		{client, HOOK_irq},      {client, HOOK_softirq},
+	};
+
+	for (size_t i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++) {
+		__u64 *t = &doubtful[i].record->t[doubtful[i].hook];
+
+		if (holds(client, server))
+			return true;
+		*disorder |= *t && doubtful[i].hook >= HOOK_irq;
+		*t = 0;
+	}
+	return holds(client, server);
+}
+
+void path_split_far(const struct turn_record *client, const struct turn_record *server,
+		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks, uint32_t server_hooks,
+		    struct trip *out)
+{
+	struct turn_record near = *client, far = *server;
+	struct path path = {.server = SERVER_FAR};
+	uint64_t shift;
+
+	if (!reconcile(&near, &far, &path.disorder)) {
+		path_split(client, NULL, start_ns, rtt_ns, client_hooks, out);
+		out->flags = (uint8_t)((out->flags & ~TRIP_MATCHED) | TRIP_PARTIAL | TRIP_DISORDER);
+		return;
+	}
+	/* As if the request had been there at once: then the wires are what is left before the reply. */
+	shift = departure(&near) - arrival(&far);
+	for (int hook = 0; hook < HOOKS; hook++)
+		far.t[hook] += far.t[hook] ? shift : 0;
+	split(&path, &near, &far, start_ns, rtt_ns,
+	      (const uint32_t[SIDES]){client_hooks, server_hooks}, out);
 }

@@ -16,7 +16,7 @@ enum { CPU_UNKNOWN = UINT16_MAX };
 enum trip_flags {
 	TRIP_MATCHED = 1 << 0,   /* every hook that must fire did, on both ends */
 	TRIP_PARTIAL = 1 << 1,   /* some of them did not: their stages are merged, the sum holds */
-	TRIP_ALONE = 1 << 2,     /* there is no record of the server's end */
+	TRIP_ALONE = 1 << 2,     /* there is no usable record of the server's end */
 	TRIP_RETRANS = 1 << 3,   /* a byte of it was sent more than once */
 	TRIP_DISORDER = 1 << 4,  /* a hook was left out because it lay before its predecessor */
 	TRIP_UNMATCHED = 1 << 5, /* no usable record at all: the whole trip is unattributed */
@@ -36,6 +36,16 @@ struct trip {
  */
 void path_split(const struct turn_record *client, const struct turn_record *server, uint64_t start_ns,
 		uint64_t rtt_ns, uint32_t hooks, struct trip *out);
+
+/*
+ * The same with a server whose times are those of another clock; its loaded hooks may be others, too. Only
+ * differences of that clock are used: the time the server held the message. What the client's gap holds
+ * beyond it is `client.network`, both ways together. A server's record that claims more than the gap is
+ * not used, and the trip is partial.
+ */
+void path_split_far(const struct turn_record *client, const struct turn_record *server,
+		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks, uint32_t server_hooks,
+		    struct trip *out);
 
 /* A trip of which nothing is known but how long it took. */
 void path_unmatched(uint64_t rtt_ns, struct trip *out);
