@@ -158,7 +158,8 @@ TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 
 test-net: $(TEST_NEEDS)
 	$(NO_OLD_REPORTS)
-	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/net \
+	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) \
+	    tests/rooted.sh $(PYTHON) -m pytest -q -p no:cacheprovider tests/net \
 	    $(NO_NEW_REPORTS)
 
 # The kernels and QEMU stay in the caller's cache, also when root fetches them.

@@ -16,6 +16,7 @@ suite=$1
 shift
 
 tree=$(mktemp -d "${TMPDIR:-/var/tmp}/layover-fresh.XXXXXX")
+chmod 755 "$tree" # it becomes /, and some tests are not root
 leave() {
     # The mounts were in a namespace that is gone; should one be here all the same, it is not entered.
     [ -n "$keep" ] || rm -rf --one-file-system "$tree"

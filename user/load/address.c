@@ -89,6 +89,8 @@ int address_resolve(const char *host, uint16_t port, int family, struct addrinfo
 		hints.ai_flags = AI_NUMERICSERV;
 		rc = resolve_name(host, service, &hints, list);
 	}
+	if (rc && !strcmp(host, "localhost")) /* a machine may have no /etc/hosts */
+		rc = getaddrinfo(NULL, service, &hints, list);
 	if (!rc)
 		return 0;
 	return err_set(rc == EAI_SYSTEM ? -errno : -EHOSTUNREACH, "cannot find the host '%s'%s: %s",
