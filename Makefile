@@ -158,7 +158,7 @@ TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 
 test-net: $(TEST_NEEDS)
 	$(NO_OLD_REPORTS)
-	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) \
+	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) LAYOVER_NO_SKIP=$(LAYOVER_NO_SKIP) \
 	    tests/rooted.sh $(PYTHON) -m pytest -q -p no:cacheprovider tests/net \
 	    $(NO_NEW_REPORTS)
 

@@ -25,6 +25,16 @@ def pytest_configure(config):
         raise pytest.UsageError("the kernel tests make network namespaces: run them as root")
 
 
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", [])
+    if os.environ.get("LAYOVER_NO_SKIP") and skipped:
+        reporter.write_line(f"\nLAYOVER_NO_SKIP: {len(skipped)} skipped, of which each is a failure:")
+        for report in skipped:
+            reporter.write_line(f"  {report.nodeid}: {report.longrepr[2]}")
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
 def inside(netns, command):
     """The command, run inside a namespace (None: here)."""
     return (["ip", "netns", "exec", netns] if netns else []) + [str(word) for word in command]
