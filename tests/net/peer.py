@@ -4,12 +4,13 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import socket
 import struct
 import threading
 
 CLONE_NEWNET = 0x40000000
-VERSION = {"protocol": 1, "version": "test"}
+VERSION = {"protocol": 2, "version": "test"}
 PLAN = {"proto": "tcp", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
         "warmup_trips": 0, "warmup_ns": 0, "timeout_ns": 10 ** 9, "server_delay_ns": 0,
         "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1}
@@ -62,13 +63,31 @@ def hello(sock, **changes):
     return read_frame(sock)
 
 
-class FakeServer(threading.Thread):
-    """Opens one UDP session properly, then leaves every message to answer(seq, payload, send)."""
+def binary_frame(body):
+    return b"LAYR" + struct.pack(">I", len(body)) + body
 
-    def __init__(self, netns, addr, answer=None, version=None):
+
+def records_body(records, hooks, count=None, version=1, last=True, clock=1, counters=(0, 0, 0)):
+    """The body of a frame of records: each record is its bytes, hooks their number of times."""
+    header = struct.pack("<4H4Q", version, last, len(records) if count is None else count, hooks, clock, *counters)
+    return header + b"".join(records)
+
+
+def record(send_id, recv_id, times, flags=0):
+    fixed = struct.pack("<QQIIHHI", send_id, recv_id, 64, 64, 1, 1, flags)
+    return fixed + struct.pack(f"<{len(times)}Q", *times) + bytes(2 * len(times))
+
+
+class FakeServer(threading.Thread):
+    """Opens one UDP session properly, then leaves every message to answer(seq, payload, send), and every
+    request on the control connection to control_answers[type]: bytes, or a function of no argument. It says
+    that it runs on another kernel."""
+
+    def __init__(self, netns, addr, answer=None, version=None, control_answers=None):
         super().__init__(daemon=True)
         self.version = {**VERSION, **(version or {})}
         self.answer = answer
+        self.control_answers = control_answers or {}
         with namespace(netns):
             self.listener = socket.create_server((addr, 7117))
             self.data = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,27 +100,26 @@ class FakeServer(threading.Thread):
         control.settimeout(10)
         read_frame(control)
         control.sendall(frame({"type": "ready", **self.version, "session": os.urandom(8).hex(),
-                               "udp_port": self.data.getsockname()[1]}))
+                               "udp_port": self.data.getsockname()[1],
+                               "boot_id": "00000000-0000-0000-0000-000000000000", "kernel": "0.0-test",
+                               "clock_ns": 1}))
         with contextlib.suppress(EOFError, ConnectionError):
             self.data.connect((peer, read_frame(control)["port"]))
-            self.data.settimeout(0.05)
             control.sendall(frame({"type": "go", **self.version}))
-            control.setblocking(False)
             while self.serve_one(control):
                 pass
         for sock in (control, self.listener, self.data):
             sock.close()
 
     def serve_one(self, control):
-        try:
+        ready, _, _ = select.select([self.data, control], [], [], 10)
+        if self.data in ready:
             payload = self.data.recv(65536)
-        except TimeoutError:
-            try:
-                return control.recv(1) != b""  # the client ends the session by closing this
-            except BlockingIOError:
-                return True
-        self.answer(int.from_bytes(payload[:8], "little"), payload, self.data.send)
-        return True
+            self.answer(int.from_bytes(payload[:8], "little"), payload, self.data.send)
+        if control in ready:  # the client ends the session by closing this: EOFError
+            answer = self.control_answers[read_frame(control)["type"]]
+            control.sendall(answer() if callable(answer) else answer)
+        return bool(ready)
 
     def __enter__(self):
         return self

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The driver's parts that need no network: plan, frames, messages, addresses, samples. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,10 @@
 #include "load/control.h"
 #include "load/message.h"
 #include "load/plan.h"
+#include "load/records.h"
+#include "load/remote.h"
 #include "load/samples.h"
+#include "load/talk.h"
 
 /* --- plan
  * ----------------------------------------------------------------------------------------- */
@@ -258,6 +262,360 @@ static void session_ids_keep_64_bits(void **state)
 	}
 }
 
+/* --- records of the server's end ---------------------------------------------------------- */
+
+static uint64_t any64(void)
+{
+	return (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+}
+
+static struct turn_record any_record(const struct records_layout *layout)
+{
+	struct turn_record record = {
+		.send_id = any64(),
+		.recv_id = any64(),
+		.send_bytes = (uint32_t)any64(),
+		.recv_bytes = (uint32_t)any64(),
+		.writes = (uint16_t)any64(),
+		.reads = (uint16_t)any64(),
+		.flags = (uint8_t)any64(),
+		.role = ROLE_SERVER,
+	};
+
+	for (int i = 0; i < layout->count; i++) {
+		record.t[layout->hook[i]] = any64();
+		record.cpu[layout->hook[i]] = (uint16_t)any64();
+	}
+	return record;
+}
+
+struct expected {
+	const struct turn_record *records;
+	size_t count;
+};
+
+static int expect_record(void *arg, const struct turn_record *record)
+{
+	struct expected *expected = arg;
+
+	assert_memory_equal(record, expected->records + expected->count++, sizeof(*record));
+	return 0;
+}
+
+static const struct records_header some_header = {.last = true,
+						  .clock = 0x123456789abcdef,
+						  .counters = {1ULL << 40, 2, UINT64_MAX}};
+
+static void records_survive_the_way(void **state)
+{
+	static const uint32_t masks[] = {0, 1, 0x5555, (uint32_t)((1ULL << HOOKS) - 1)};
+	struct records_body *body = malloc(sizeof(*body));
+	struct turn_record records[RECORDS_PER_FRAME];
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+		struct records_layout layout, theirs;
+		struct expected expected = {records, 0};
+		struct records_header header;
+		json_t *names;
+
+		records_layout(masks[m], &layout);
+		assert_int_equal(records_hooks(&layout), masks[m]);
+		names = records_layout_to_json(&layout);
+		assert_int_equal(records_layout_from_json(names, &theirs), 0);
+		json_decref(names);
+		records_begin(body, &layout);
+		for (int i = 0; i < RECORDS_PER_FRAME; i++) {
+			records[i] = any_record(&layout);
+			assert_true(records_put(body, &records[i]));
+		}
+		assert_false(records_put(body, &records[0]));
+		records_end(body, &some_header);
+		assert_int_equal(records_read(body->bytes, body->size, &theirs, &header, expect_record,
+					      &expected),
+				 0);
+		assert_int_equal(expected.count, RECORDS_PER_FRAME);
+		assert_memory_equal(&header.counters, &some_header.counters, sizeof(header.counters));
+		assert_true(header.last && header.clock == some_header.clock);
+	}
+	free(body);
+}
+
+/* The bytes themselves, so that both ends may differ in byte order and table of hooks. */
+static void records_are_little_endian(void **state)
+{
+	static const unsigned char wanted[] = {1, 0, 0, 0, 1, 0, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1};
+	struct turn_record record = {.send_id = 0xa1a2, .flags = 1};
+	struct records_body *body = malloc(sizeof(*body));
+	struct records_layout layout;
+
+	(void)state;
+	records_layout(1u << HOOK_recv_exit, &layout);
+	record.t[HOOK_recv_exit] = 0x0102030405060708;
+	record.cpu[HOOK_recv_exit] = 0x0b0c;
+	records_begin(body, &layout);
+	records_put(body, &record);
+	records_end(body, &(struct records_header){.clock = 0x0102030405060708});
+	assert_int_equal(body->size, 40 + 32 + 8 + 2);
+	assert_memory_equal(body->bytes, wanted, sizeof(wanted));
+	assert_memory_equal(body->bytes + 40, "\xa2\xa1\0\0", 4);
+	assert_memory_equal(body->bytes + 68, "\1\0\0\0", 4);
+	assert_memory_equal(body->bytes + 72, "\x8\x7\x6\x5\x4\x3\x2\x1\xc\xb", 10);
+	free(body);
+}
+
+static int take_any(void *arg, const struct turn_record *record)
+{
+	(void)arg;
+	assert_int_equal(record->role, ROLE_SERVER);
+	assert_int_equal(record->t[HOOK_copy], 0); /* not in any layout here */
+	return 0;
+}
+
+/* A hook that only the server knows is passed over, the others keep their places. */
+static void records_with_unknown_hooks(void **state)
+{
+	json_t *names = json_pack("[s,s,s]", "dev_xmit", "a_later_invention", "recv_exit");
+	struct records_body *body = malloc(sizeof(*body));
+	struct records_layout sent, read;
+	struct turn_record record = {.role = ROLE_SERVER};
+	struct records_header header;
+
+	(void)state;
+	assert_int_equal(records_layout_from_json(names, &read), 0);
+	assert_int_equal(records_hooks(&read), 1u << HOOK_dev_xmit | 1u << HOOK_recv_exit);
+	records_layout(1u << HOOK_dev_xmit | 1u << HOOK_copy | 1u << HOOK_recv_exit, &sent);
+	record.t[HOOK_dev_xmit] = 5;
+	record.t[HOOK_copy] = 6;
+	record.t[HOOK_recv_exit] = 7;
+	records_begin(body, &sent);
+	records_put(body, &record);
+	records_end(body, &some_header);
+	assert_int_equal(records_read(body->bytes, body->size, &read, &header, take_any, NULL), 0);
+	json_decref(names);
+	free(body);
+}
+
+static void lists_of_hooks_are_checked(void **state)
+{
+	struct records_layout layout;
+	json_t *many = json_array(), *numbers = json_pack("[s,i]", "copy", 1);
+
+	(void)state;
+	for (int i = 0; i < RECORDS_HOOKS_MAX; i++)
+		json_array_append_new(many, json_string("copy"));
+	assert_int_equal(records_layout_from_json(many, &layout), 0);
+	json_array_append_new(many, json_string("copy"));
+	assert_int_equal(records_layout_from_json(many, &layout), -EPROTO);
+	assert_int_equal(records_layout_from_json(numbers, &layout), -EPROTO);
+	assert_int_equal(records_layout_from_json(NULL, &layout), -EPROTO);
+	json_decref(many);
+	json_decref(numbers);
+}
+
+/* Cut anywhere, or with any byte changed: refused, or read as what it says; never beyond its end. */
+static void records_refuse_garbage(void **state)
+{
+	struct records_body *body = malloc(sizeof(*body));
+	struct records_layout layout;
+	struct records_header header;
+	struct turn_record record;
+
+	(void)state;
+	records_layout(1u << HOOK_irq | 1u << HOOK_recv_exit, &layout);
+	record = any_record(&layout);
+	records_begin(body, &layout);
+	records_put(body, &record);
+	records_end(body, &some_header);
+	for (size_t size = 0; size <= body->size; size++) {
+		unsigned char *cut = malloc(size + !size); /* the sanitizer sees its end */
+		int rc;
+
+		memcpy(cut, body->bytes, size);
+		rc = records_read(cut, size, &layout, &header, take_any, NULL);
+		assert_int_equal(rc, size == body->size ? 0 : -EPROTO);
+		free(cut);
+	}
+	for (size_t at = 0; at < 16; at++) {
+		unsigned char was = body->bytes[at];
+		int rc;
+
+		body->bytes[at] ^= 0x80;
+		rc = records_read(body->bytes, body->size, &layout, &header, take_any, NULL);
+		/* flags may grow, and a clock may show any time before its year 146 */
+		assert_int_equal(rc, at == 2 || at == 3 || (at >= 8 && at < 15) ? 0 : -EPROTO);
+		body->bytes[at] = was;
+	}
+	free(body);
+}
+
+static void frames_of_both_kinds(void **state)
+{
+	struct control_frame frame;
+	json_t *object;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	assert_int_equal(control_send_bytes(fds[0], NS_PER_S, "\0\1\2", 3), 0);
+	assert_int_equal(control_send(fds[0], NS_PER_S, json_pack("{s:s}", "type", "go")), 0);
+	assert_int_equal(control_send_bytes(fds[0], NS_PER_S, "", 0), 0);
+	assert_int_equal(control_send_bytes(fds[0], NS_PER_S, "x", 1), 0);
+	assert_int_equal(control_receive_any(fds[1], NS_PER_S, &frame), 0);
+	assert_int_equal(frame.size, 3);
+	assert_memory_equal(frame.bytes, "\0\1\2", 3);
+	control_release(&frame);
+	assert_int_equal(control_receive_any(fds[1], NS_PER_S, &frame), 0);
+	assert_null(frame.bytes);
+	assert_string_equal(control_type(frame.object), "go");
+	control_release(&frame);
+	assert_int_equal(control_receive_any(fds[1], NS_PER_S, &frame), 0);
+	assert_int_equal(frame.size, 0);
+	control_release(&frame);
+	assert_int_equal(control_receive(fds[1], NS_PER_S, &object), -EPROTO);
+	assert_int_equal(control_send_bytes(fds[0], NS_PER_S, fds, CONTROL_FRAME_MAX + 1), -ENOMEM);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* --- the conversation --------------------------------------------------------------------- */
+
+enum { RECORDED = 1009 };
+
+/* A tracer that has recorded RECORDED turns, every other one of a client. */
+struct recorder {
+	int starts, stops, drains, fail;
+	bool attached;
+};
+
+static int recorder_start(void *arg, const struct tracer_wish *wish, uint32_t *hooks)
+{
+	struct recorder *recorder = arg;
+
+	if (recorder->fail)
+		return err_set(-EPERM, "it is not allowed");
+	assert_int_equal(wish->without, 1u << HOOK_copy);
+	recorder->starts++;
+	recorder->attached = true;
+	*hooks = 1u << HOOK_irq | 1u << HOOK_dev_xmit;
+	return 0;
+}
+
+static int recorder_attach(void *arg, bool on)
+{
+	((struct recorder *)arg)->attached = on;
+	return 0;
+}
+
+static int recorder_drain(void *arg, records_sink *sink, void *to, struct records_counters *counters)
+{
+	struct recorder *recorder = arg;
+	int rc = 0;
+
+	for (int i = 0; i < 2 * RECORDED && !rc; i++) {
+		struct turn_record record = {.role = i % 2 ? ROLE_CLIENT : ROLE_SERVER,
+					     .send_id = (uint64_t)i};
+
+		rc = sink(to, &record);
+	}
+	*counters = (struct records_counters){.dropped = (uint64_t)++recorder->drains};
+	return rc;
+}
+
+static void recorder_stop(void *arg)
+{
+	((struct recorder *)arg)->stops++;
+}
+
+static void *talk_thread(void *arg)
+{
+	struct talk *talk = arg;
+
+	talk_run(talk);
+	shutdown(talk->fd, SHUT_RDWR);
+	return NULL;
+}
+
+static int count_record(void *arg, const struct turn_record *record)
+{
+	int *count = arg;
+
+	assert_int_equal(record->role, ROLE_SERVER);
+	assert_int_equal(record->send_id, 2 * *count);
+	++*count;
+	return 0;
+}
+
+static void records_are_asked_for(void **state)
+{
+	struct recorder recorder = {0};
+	struct tracer tracer = {.arg = &recorder,
+				.start = recorder_start,
+				.attach = recorder_attach,
+				.drain = recorder_drain,
+				.stop = recorder_stop};
+	struct talk talk = {.tracer = &tracer};
+	struct remote remote;
+	pthread_t thread;
+	int fds[2], count = 0;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	talk.fd = fds[1];
+	assert_int_equal(pthread_create(&thread, NULL, talk_thread, &talk), 0);
+	assert_int_equal(remote_start(&remote, fds[0], 0, 1u << HOOK_copy), 0);
+	assert_true(remote.traced && recorder.attached && atomic_load(&tracer.busy));
+	assert_int_equal(remote_fetch(&remote, false, count_record, &count), 0);
+	assert_int_equal(count, RECORDED);
+	assert_false(recorder.attached);
+	count = 0;
+	assert_int_equal(remote_fetch(&remote, true, count_record, &count), 0);
+	assert_int_equal(count, RECORDED);
+	assert_int_equal(remote.counters.dropped, 2);
+	assert_true(recorder.attached);
+	/* One clock: the difference is 0, as well as an exchange can tell. */
+	assert_true(remote.ahead_min <= 0 && remote.ahead_max >= 0);
+	shutdown(fds[0], SHUT_RDWR);
+	pthread_join(thread, NULL);
+	assert_int_equal(recorder.starts, 1);
+	assert_int_equal(recorder.stops, 1);
+	assert_false(atomic_load(&tracer.busy));
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* What a server answers that cannot trace: none, busy, not allowed. */
+static void reasons_are_told(void **state)
+{
+	struct recorder recorder = {.fail = 1};
+	struct tracer busy = {.arg = &recorder, .start = recorder_start, .busy = true};
+	struct tracer refused = {.arg = &recorder, .start = recorder_start};
+	struct {
+		struct tracer *tracer;
+		const char *words;
+	} rows[] = {{NULL, "does not trace"}, {&busy, "busy"}, {&refused, "not allowed"}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct talk talk = {.tracer = rows[i].tracer};
+		struct remote remote;
+		pthread_t thread;
+		int fds[2], count = 0;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		talk.fd = fds[1];
+		assert_int_equal(pthread_create(&thread, NULL, talk_thread, &talk), 0);
+		assert_int_equal(remote_start(&remote, fds[0], 0, 1u << HOOK_copy), 0);
+		assert_false(remote.traced);
+		assert_non_null(strstr(remote.reason, rows[i].words));
+		assert_true(remote_fetch(&remote, true, count_record, &count) < 0);
+		pthread_join(thread, NULL);
+		close(fds[0]);
+		close(fds[1]);
+	}
+	assert_true(atomic_load(&busy.busy) && !atomic_load(&refused.busy));
+}
+
 /* --- messages
  * ------------------------------------------------------------------------------------- */
 
@@ -417,6 +775,14 @@ int main(void)
 		cmocka_unit_test(frame_has_a_deadline),
 		cmocka_unit_test(versions_are_both_named),
 		cmocka_unit_test(session_ids_keep_64_bits),
+		cmocka_unit_test(records_survive_the_way),
+		cmocka_unit_test(records_are_little_endian),
+		cmocka_unit_test(records_with_unknown_hooks),
+		cmocka_unit_test(lists_of_hooks_are_checked),
+		cmocka_unit_test(records_refuse_garbage),
+		cmocka_unit_test(frames_of_both_kinds),
+		cmocka_unit_test(records_are_asked_for),
+		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(numbers_are_cut_to_the_message),
 		cmocka_unit_test(payload_tells_trips_apart),
 		cmocka_unit_test(addresses_are_split),

@@ -10,17 +10,21 @@
 #include "base/args.h"
 #include "base/error.h"
 #include "cmd/command.h"
+#include "cmd/serving.h"
 #include "load/address.h"
 #include "load/server.h"
 
 struct serve_options {
 	const char *address;
 	uint64_t port; /* 0: any free one */
-	bool port_given;
+	bool port_given, no_trace;
 };
+
+enum { KEY_NO_TRACE = 0x100 };
 
 static const struct argp_option options[] = {
 	{"port", 'p', "PORT", 0, "listen on PORT (default 7117; 0: any free one)", 0},
+	{"no-trace", KEY_NO_TRACE, NULL, 0, "never record this end for clients that want a split", 0},
 	{0},
 };
 
@@ -32,6 +36,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'p':
 		o->port_given = true;
 		return -parse_count("--port", arg, 0, 65535, &o->port);
+	case KEY_NO_TRACE:
+		o->no_trace = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->address)
 			argp_error(state, "one address only, not '%s'", arg);
@@ -92,6 +99,7 @@ int cmd_serve(int argc, char **argv)
 	struct serve_options o = {0};
 	char text[ADDRESS_TEXT_MAX];
 	int listen_fd, stop_fd, rc;
+	struct serving serving;
 	sigset_t stops;
 
 	args_parse(&argp, argc, argv, &o);
@@ -107,7 +115,8 @@ int cmd_serve(int argc, char **argv)
 	stop_fd = signalfd(-1, &stops, SFD_CLOEXEC);
 	printf("serving on %s\n", text);
 	fflush(stdout);
-	rc = server_run(listen_fd, stop_fd);
+	serving_prepare(&serving);
+	rc = server_run(listen_fd, stop_fd, o.no_trace ? NULL : &serving.tracer);
 	close(stop_fd);
 	close(listen_fd);
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;

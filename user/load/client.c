@@ -428,6 +428,21 @@ const struct load_flow *client_flow(const struct load_client *c)
 	return &c->link.flow;
 }
 
+bool client_same_kernel(const struct load_client *c)
+{
+	return c->link.same_kernel;
+}
+
+const char *client_server_kernel(const struct load_client *c)
+{
+	return c->link.server_kernel;
+}
+
+int client_control(const struct load_client *c)
+{
+	return c->link.control_fd;
+}
+
 bool client_answered(const struct load_client *c)
 {
 	return c->answered == c->seq;

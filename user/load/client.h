@@ -37,6 +37,15 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 /* Valid until client_close(). */
 const struct load_flow *client_flow(const struct load_client *client);
 
+/* True when the server runs on this very kernel: then its end is seen from here, too. */
+bool client_same_kernel(const struct load_client *client);
+
+/* The release of the server's kernel, "" when it did not say. Valid until client_close(). */
+const char *client_server_kernel(const struct load_client *client);
+
+/* The control connection, on which to talk between blocks only (load/remote.h). */
+int client_control(const struct load_client *client);
+
 /*
  * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns
  * have passed (0: no such limit), whichever comes first. Adds to out, which must live until

@@ -149,6 +149,7 @@ static int say_hello(struct opening *open, uint16_t *udp_port)
 	json_t *answer, *hello = json_pack("{s:s, s:i, s:s, s:o}", "type", "hello", "protocol",
 					   LAYOVER_PROTOCOL, "version", LAYOVER_VERSION, "plan",
 					   plan_to_json(open->plan));
+	uint64_t asked = clock_ns();
 	int rc = control_send(link->control_fd, time_left(open, FRAME_NS), hello);
 	json_int_t port;
 
@@ -161,6 +162,8 @@ static int say_hello(struct opening *open, uint16_t *udp_port)
 	if (!rc && (port < 0 || port > 65535 || !port != (open->plan->proto == PLAN_TCP)))
 		rc = err_set(-EPROTO, "it named no usable port");
 	*udp_port = (uint16_t)port;
+	link->same_kernel = host_is_this(answer, asked);
+	control_text(answer, "kernel", link->server_kernel, sizeof(link->server_kernel));
 	json_decref(answer);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "load/address.h"
 #include "load/client.h"
+#include "load/host.h"
 
 struct connection {
 	int control_fd, data_fd;
@@ -14,6 +15,8 @@ struct connection {
 	struct sockaddr_storage server; /* where the messages go */
 	socklen_t server_len;
 	char server_text[ADDRESS_TEXT_MAX]; /* the control connection's far end */
+	bool same_kernel;		    /* both ends run on this very kernel */
+	char server_kernel[HOST_KERNEL_MAX]; /* its release, "" when it did not say */
 };
 
 /*

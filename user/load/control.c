@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +24,19 @@ static void put_be32(unsigned char *at, uint32_t value)
 		at[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-int control_parse(const void *bytes, size_t have, json_t **object)
+/*
+ * The bytes missing until the frame can be looked at again, 0: it is complete. As soon as they show that
+ * this is no frame: -EPROTO or -EMSGSIZE.
+ */
+static int frame_missing(const unsigned char *frame, size_t have, bool *binary)
 {
-	const unsigned char *frame = bytes;
-	unsigned char magic[4];
-	size_t length;
+	unsigned char json[4], other[4];
+	size_t known = have < 4 ? have : 4, length;
 
-	put_be32(magic, CONTROL_MAGIC);
-	if (memcmp(frame, magic, have < 4 ? have : 4) != 0)
+	put_be32(json, CONTROL_MAGIC);
+	put_be32(other, CONTROL_BINARY_MAGIC);
+	*binary = memcmp(frame, json, known) != 0;
+	if (*binary && memcmp(frame, other, known) != 0)
 		return err_set(-EPROTO, "the peer does not speak layover's protocol");
 	if (have < CONTROL_HEADER)
 		return (int)(CONTROL_HEADER - have);
@@ -38,15 +44,28 @@ int control_parse(const void *bytes, size_t have, json_t **object)
 	if (length > CONTROL_FRAME_MAX)
 		return err_set(-EMSGSIZE, "the peer sent a frame of %zu bytes, more than %d",
 			       length, CONTROL_FRAME_MAX);
-	if (have < CONTROL_HEADER + length)
-		return (int)(CONTROL_HEADER + length - have);
-	*object = json_loadb((const char *)frame + CONTROL_HEADER, length, JSON_REJECT_DUPLICATES,
-			     NULL);
+	return have < CONTROL_HEADER + length ? (int)(CONTROL_HEADER + length - have) : 0;
+}
+
+static int parse_json(const unsigned char *frame, size_t have, json_t **object)
+{
+	*object = json_loadb((const char *)frame + CONTROL_HEADER, have - CONTROL_HEADER,
+			     JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(*object))
 		return 0;
 	json_decref(*object);
 	*object = NULL;
 	return err_set(-EPROTO, "the peer sent a frame that is not a JSON object");
+}
+
+int control_parse(const void *bytes, size_t have, json_t **object)
+{
+	bool binary;
+	int rc = frame_missing(bytes, have, &binary);
+
+	if (!rc && binary)
+		return err_set(-EPROTO, "the peer sent a binary frame that was not expected");
+	return rc ? rc : parse_json(bytes, have, object);
 }
 
 /* Waits until fd is ready or the deadline (CLOCK_MONOTONIC ns) has passed. */
@@ -89,31 +108,68 @@ static int receive_bytes(int fd, unsigned char *to, size_t want, uint64_t deadli
 	return 0;
 }
 
+/* Reads a whole frame into memory of its own; *have are its bytes. */
+static int receive_frame(int fd, uint64_t deadline, unsigned char **frame, size_t *have, bool *binary)
+{
+	int want = 1; /* the first byte alone may tell that this is no frame */
+
+	*frame = malloc(CONTROL_HEADER);
+	*have = 0;
+	for (;;) {
+		unsigned char *grown = realloc(*frame, *have + (size_t)want + CONTROL_HEADER);
+		int rc;
+
+		if (!grown)
+			return err_set(-ENOMEM, "no memory for a frame");
+		*frame = grown;
+		rc = receive_bytes(fd, *frame + *have, (size_t)want, deadline);
+		if (rc)
+			return rc;
+		*have += (size_t)want;
+		want = frame_missing(*frame, *have, binary);
+		if (want <= 0)
+			return want;
+	}
+}
+
+int control_receive_any(int fd, uint64_t limit_ns, struct control_frame *out)
+{
+	unsigned char *frame;
+	size_t have;
+	bool binary;
+	int rc = receive_frame(fd, clock_ns() + limit_ns, &frame, &have, &binary);
+
+	*out = (struct control_frame){0};
+	if (!rc && binary) {
+		out->size = have - CONTROL_HEADER;
+		memmove(frame, frame + CONTROL_HEADER, out->size);
+		out->bytes = frame;
+		return 0;
+	}
+	if (!rc)
+		rc = parse_json(frame, have, &out->object);
+	free(frame);
+	return rc;
+}
+
+void control_release(struct control_frame *frame)
+{
+	json_decref(frame->object);
+	free(frame->bytes);
+	*frame = (struct control_frame){0};
+}
+
 int control_receive(int fd, uint64_t limit_ns, json_t **object)
 {
-	uint64_t deadline = clock_ns() + limit_ns;
-	unsigned char header[CONTROL_HEADER], *frame = header;
-	size_t have = 0, want = 1; /* the first byte alone may tell that this is no frame */
-	int rc;
+	struct control_frame frame;
+	int rc = control_receive_any(fd, limit_ns, &frame);
 
-	for (;;) {
-		rc = receive_bytes(fd, frame + have, want, deadline);
-		if (rc)
-			break;
-		have += want;
-		rc = control_parse(frame, have, object);
-		if (rc <= 0)
-			break;
-		want = (size_t)rc;
-		if (have == CONTROL_HEADER) {
-			frame = malloc(CONTROL_HEADER + want);
-			if (!frame)
-				return err_set(-ENOMEM, "no memory for a frame");
-			memcpy(frame, header, CONTROL_HEADER);
-		}
+	if (!rc && !frame.object) {
+		control_release(&frame);
+		rc = err_set(-EPROTO, "the peer sent a binary frame that was not expected");
 	}
-	if (frame != header)
-		free(frame);
+	if (!rc)
+		*object = frame.object;
 	return rc;
 }
 
@@ -136,23 +192,41 @@ static int send_bytes(int fd, const unsigned char *from, size_t want, uint64_t d
 	return 0;
 }
 
+/* Sends the length bytes behind the header's room; frame is given back. */
+static int send_frame(int fd, uint64_t limit_ns, uint32_t magic, unsigned char *frame, size_t length)
+{
+	int rc;
+
+	put_be32(frame, magic);
+	put_be32(frame + 4, (uint32_t)length);
+	rc = send_bytes(fd, frame, CONTROL_HEADER + length, clock_ns() + limit_ns);
+	free(frame);
+	return rc;
+}
+
+int control_send_bytes(int fd, uint64_t limit_ns, const void *bytes, size_t size)
+{
+	unsigned char *frame = size <= CONTROL_FRAME_MAX ? malloc(CONTROL_HEADER + size) : NULL;
+
+	if (!frame)
+		return err_set(-ENOMEM, "no memory for a frame");
+	memcpy(frame + CONTROL_HEADER, bytes, size);
+	return send_frame(fd, limit_ns, CONTROL_BINARY_MAGIC, frame, size);
+}
+
 int control_send(int fd, uint64_t limit_ns, json_t *object)
 {
 	size_t length = object ? json_dumpb(object, NULL, 0, JSON_COMPACT) : 0;
-	unsigned char *frame = malloc(CONTROL_HEADER + length);
-	int rc;
+	unsigned char *frame = length && length <= CONTROL_FRAME_MAX
+				       ? malloc(CONTROL_HEADER + length)
+				       : NULL;
 
-	if (!length || length > CONTROL_FRAME_MAX || !frame) {
-		rc = err_set(-ENOMEM, "no memory for a frame");
-	} else {
-		put_be32(frame, CONTROL_MAGIC);
-		put_be32(frame + 4, (uint32_t)length);
+	if (frame)
 		json_dumpb(object, (char *)frame + CONTROL_HEADER, length, JSON_COMPACT);
-		rc = send_bytes(fd, frame, CONTROL_HEADER + length, clock_ns() + limit_ns);
-	}
-	free(frame);
 	json_decref(object);
-	return rc;
+	if (!frame)
+		return err_set(-ENOMEM, "no memory for a frame");
+	return send_frame(fd, limit_ns, CONTROL_MAGIC, frame, length);
 }
 
 const char *control_type(const json_t *object)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The control connection: JSON objects in length-prefixed frames, every step with a deadline. */
+/* The control connection: JSON objects, or bytes, in length-prefixed frames, every step with a deadline. */
 #ifndef LAYOVER_CONTROL_H
 #define LAYOVER_CONTROL_H
 
@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A frame: 4 bytes CONTROL_MAGIC, 4 bytes length (both big endian), then that many bytes of JSON.
+/*
+ * A frame: 4 bytes magic, 4 bytes length (both big endian), then that many bytes. The magic says whether
+ * they are JSON or binary (load/records.h).
  */
-#define CONTROL_MAGIC 0x4c41594fU /* "LAYO" */
+#define CONTROL_MAGIC	     0x4c41594fU /* "LAYO" */
+#define CONTROL_BINARY_MAGIC 0x4c415952U /* "LAYR" */
 enum { CONTROL_HEADER = 8, CONTROL_FRAME_MAX = 64 << 10, CONTROL_FRAME_S = 5 };
 
 /*
@@ -22,6 +25,20 @@ int control_parse(const void *bytes, size_t have, json_t **object);
 /* Reads one frame within limit_ns. Never reads past its end. *object is new. -errno with a
  * sentence. */
 int control_receive(int fd, uint64_t limit_ns, json_t **object);
+
+/* A frame of either kind. */
+struct control_frame {
+	json_t *object;	      /* of a JSON frame, else NULL */
+	unsigned char *bytes; /* of a binary frame, else NULL */
+	size_t size;
+};
+
+/* As control_receive(); the caller gives the frame back with control_release(). */
+int control_receive_any(int fd, uint64_t limit_ns, struct control_frame *frame);
+void control_release(struct control_frame *frame);
+
+/* Writes one binary frame within limit_ns. */
+int control_send_bytes(int fd, uint64_t limit_ns, const void *bytes, size_t size);
 
 /* Writes one frame within limit_ns and drops the caller's reference to object, which may be NULL.
  */

@@ -16,21 +16,22 @@
 
 #include "base/cpus.h"
 #include "base/error.h"
-#include "base/version.h"
 #include "load/address.h"
 #include "load/clock.h"
 #include "load/control.h"
 #include "load/descriptors.h"
 #include "load/echo.h"
+#include "load/host.h"
 #include "load/message.h"
+#include "load/talk.h"
 
 enum {
 	SLOTS = 2 * SERVER_SESSIONS_MAX, /* sessions, and connections that have not said what they
 					    are */
 	IDLE_S = 60,
 	END_S = 3,
-	KEY_LISTEN = 0, /* of epoll; any other key is a session's id */
-	KEY_STOP = 1,
+	KEY_LISTEN, /* of epoll */
+	KEY_STOP,
 };
 
 #define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
@@ -47,7 +48,8 @@ struct slot {
 	int data_fd;	  /* -1: none yet */
 	struct load_plan plan;
 	struct echo echo;
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer;	   /* of the accepted connection */
+	struct sockaddr_storage data_peer; /* where the messages come from */
 	char peer_text[ADDRESS_TEXT_MAX];
 	uint64_t seen_progress, seen_ns; /* for the idle limit */
 };
@@ -56,6 +58,7 @@ struct server {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a data connection arrived, or a slot became free */
 	int listen_fd, stop_fd, epoll_fd;
+	struct tracer *tracer; /* NULL: none */
 	unsigned int used, sessions;
 	uint64_t memory; /* bytes of messages of all sessions */
 	bool stopping;
@@ -126,7 +129,7 @@ static int session_start(struct slot *slot)
 	else if (server->memory + slot->plan.bytes > MEMORY_MAX)
 		rc = err_set(-ENOMEM, "this server's sessions already hold %llu MiB of messages",
 			     (unsigned long long)(server->memory >> 20));
-	while (!rc && slot->session <= KEY_STOP)
+	while (!rc && !slot->session)
 		if (getrandom(&slot->session, sizeof(slot->session), 0) < 0)
 			slot->session = 0;
 	if (!rc) {
@@ -147,16 +150,10 @@ static void session_end(struct slot *slot)
 
 /* --- the session's thread ---------------------------------------------------------------- */
 
-static json_t *frame(const char *type)
-{
-	return json_pack("{s:s, s:i, s:s}", "type", type, "protocol", LAYOVER_PROTOCOL, "version",
-			 LAYOVER_VERSION);
-}
-
 /* Tells the client why, and the operator; the sentence is the one kept by err_set(). */
 static void refuse(struct slot *slot, int rc)
 {
-	json_t *error = frame("error");
+	json_t *error = talk_frame("error");
 
 	json_object_set_new(error, "text", json_string(err_text(rc)));
 	say_note("client %s: %s", slot->peer_text, err_text(rc));
@@ -190,7 +187,7 @@ static int open_udp(struct slot *slot, uint16_t *port)
 /* Learns the client's UDP port; its address is the one the control connection comes from. */
 static int meet_udp(struct slot *slot)
 {
-	struct sockaddr *peer = (struct sockaddr *)&slot->peer;
+	struct sockaddr *peer = (struct sockaddr *)&slot->data_peer;
 	json_t *answer;
 	json_int_t port;
 	int rc = control_receive(slot->fd, FRAME_NS, &answer);
@@ -203,6 +200,7 @@ static int meet_udp(struct slot *slot)
 	json_decref(answer);
 	if (rc)
 		return rc;
+	slot->data_peer = slot->peer;
 	address_set_port(peer, (uint16_t)port);
 	if (slot->plan.unconnected) {
 		slot->echo.peer = peer;
@@ -254,9 +252,10 @@ static int session_open(struct slot *slot, const json_t *hello)
 	if (!slot->echo.message)
 		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
 			       (unsigned long long)slot->plan.bytes);
-	ready = frame("ready");
+	ready = talk_frame("ready");
 	json_object_set_new(ready, "session", control_session(slot->session));
 	json_object_set_new(ready, "udp_port", json_integer(udp_port));
+	host_describe(ready);
 	rc = control_send(slot->fd, FRAME_NS, ready);
 	if (!rc)
 		rc = slot->plan.proto == PLAN_UDP ? meet_udp(slot) : meet_tcp(slot);
@@ -267,18 +266,46 @@ static void *session_echo(void *arg)
 {
 	struct slot *slot = arg;
 
-	descriptors_part(slot->data_fd, -1);
+	descriptors_part(slot->data_fd, slot->fd);
 	echo_run(&slot->echo);
+	shutdown(slot->fd, SHUT_RD); /* ends the wait in session_talk() */
 	return NULL;
 }
 
-/* The echo loop has a thread to itself, because that has its own descriptors and cannot clean up
- * here. */
+/* The flow as this end sees it: on the way, addresses and ports may be translated. */
+static void note_flow(const struct slot *slot, struct tracer_wish *wish)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	bool udp = slot->plan.proto == PLAN_UDP;
+
+	getsockname(slot->data_fd, (struct sockaddr *)&local, &len);
+	*wish = (struct tracer_wish){
+		.proto = udp ? IPPROTO_UDP : IPPROTO_TCP,
+		.client_port = address_port((const struct sockaddr *)&slot->data_peer),
+		.server_port = address_port((struct sockaddr *)&local),
+		.bytes = slot->plan.bytes,
+	};
+}
+
+/* Until the client closes the control connection, or the echo loop has ended. */
+static int session_talk(struct slot *slot)
+{
+	struct talk talk = {.fd = slot->fd, .tracer = slot->server->tracer};
+	int on = 1;
+
+	note_flow(slot, &talk.wish);
+	setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return talk_run(&talk);
+}
+
+/*
+ * The echo loop has a thread to itself, because that has its own descriptors and cannot clean up here. This
+ * one sleeps while messages run.
+ */
 static int session_run(struct slot *slot)
 {
 	struct server *server = slot->server;
-	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT,
-				    .data.u64 = slot->session};
 	pthread_t thread;
 	int rc;
 
@@ -286,14 +313,12 @@ static int session_run(struct slot *slot)
 	rc = pthread_create(&thread, NULL, session_echo, slot);
 	if (rc)
 		return err_set(-rc, "cannot start a thread: %s", strerror(rc));
-	/* From here on the main loop watches the control connection: its end is the session's. */
-	epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, slot->fd, &event);
-	rc = control_send(slot->fd, FRAME_NS, frame("go"));
-	if (rc) {
-		pthread_mutex_lock(&server->lock);
-		session_end(slot);
-		pthread_mutex_unlock(&server->lock);
-	}
+	rc = control_send(slot->fd, FRAME_NS, talk_frame("go"));
+	if (!rc)
+		rc = session_talk(slot);
+	pthread_mutex_lock(&server->lock);
+	session_end(slot);
+	pthread_mutex_unlock(&server->lock);
 	pthread_join(thread, NULL);
 	return rc;
 }
@@ -312,6 +337,7 @@ static int deliver(struct slot *slot, const json_t *data)
 	session = id ? find_session(server, id) : NULL;
 	if (session && session->data_fd < 0 && session->plan.proto == PLAN_TCP) {
 		session->data_fd = slot->fd;
+		session->data_peer = slot->peer;
 		slot->fd = -1;
 		pthread_cond_broadcast(&server->changed);
 	} else {
@@ -392,17 +418,6 @@ static void accept_one(struct server *server)
 	start_slot(slot);
 }
 
-static void control_event(struct server *server, uint64_t session)
-{
-	struct slot *slot;
-
-	pthread_mutex_lock(&server->lock);
-	slot = find_session(server, session);
-	if (slot)
-		session_end(slot);
-	pthread_mutex_unlock(&server->lock);
-}
-
 /* Ends sessions whose client says nothing: it may have vanished without closing anything. */
 static void end_idle(struct server *server)
 {
@@ -478,10 +493,7 @@ static void serve(struct server *server)
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.u64 == KEY_STOP)
 				return;
-			if (events[i].data.u64 == KEY_LISTEN)
-				accept_one(server);
-			else
-				control_event(server, events[i].data.u64);
+			accept_one(server);
 		}
 		end_idle(server);
 	}
@@ -501,7 +513,7 @@ int server_listen(int fd, const struct sockaddr *addr, socklen_t len)
 					 : "");
 }
 
-int server_run(int listen_fd, int stop_fd)
+int server_run(int listen_fd, int stop_fd, struct tracer *tracer)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	sigset_t all, before;
@@ -512,6 +524,7 @@ int server_run(int listen_fd, int stop_fd)
 	pthread_cond_init(&server->changed, NULL);
 	server->listen_fd = listen_fd;
 	server->stop_fd = stop_fd;
+	server->tracer = tracer;
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (server->epoll_fd < 0 || watch(server, listen_fd, KEY_LISTEN) ||
 	    watch(server, stop_fd, KEY_STOP)) {

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -26,20 +25,12 @@ static void interrupted(int signal)
 	(void)signal; /* that the system call ends with EINTR is all that is wanted */
 }
 
-static bool control_ended(int fd)
-{
-	char byte;
-	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	/* The server says nothing on it while trips run, unless it ends the session. */
-	return n >= 0 || (errno != EAGAIN && errno != EINTR);
-}
-
 static void sleep_for(struct watchdog *dog, uint64_t ns)
 {
 	struct pollfd fds[] = {
 		{.fd = dog->wake_fd, .events = POLLIN},
-		{.fd = atomic_load(&dog->gone) ? -1 : dog->control_fd, .events = POLLIN},
+		/* Only its end: between blocks, the server's words on it are for others. */
+		{.fd = atomic_load(&dog->gone) ? -1 : dog->control_fd, .events = POLLRDHUP},
 	};
 	struct timespec limit = clock_timespec(ns);
 	uint64_t count;
@@ -48,7 +39,7 @@ static void sleep_for(struct watchdog *dog, uint64_t ns)
 		return;
 	if (fds[0].revents && read(dog->wake_fd, &count, sizeof(count)) < 0)
 		return;
-	if (fds[1].revents && control_ended(dog->control_fd))
+	if (fds[1].revents)
 		atomic_store(&dog->gone, true);
 }
 

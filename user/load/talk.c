@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "load/talk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "load/clock.h"
+#include "load/control.h"
+
+#define FRAME_NS ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
+
+json_t *talk_frame(const char *type)
+{
+	return json_pack("{s:s, s:i, s:s}", "type", type, "protocol", LAYOVER_PROTOCOL, "version",
+			 LAYOVER_VERSION);
+}
+
+/* --- tracing ----------------------------------------------------------------------------- */
+
+/* The mask of a list of hooks; names that are not known here are passed over. */
+static int read_mask(const json_t *request, const char *key, uint32_t *mask)
+{
+	struct records_layout layout;
+	int rc = records_layout_from_json(json_object_get(request, key), &layout);
+
+	if (!rc)
+		*mask = records_hooks(&layout);
+	return rc;
+}
+
+static void stop_tracing(struct talk *talk)
+{
+	if (!talk->tracing)
+		return;
+	talk->tracing = false;
+	talk->tracer->stop(talk->tracer->arg);
+	atomic_store(&talk->tracer->busy, false);
+}
+
+static int start_tracing(struct talk *talk)
+{
+	struct tracer *tracer = talk->tracer;
+	uint32_t hooks;
+	int rc;
+
+	if (!tracer)
+		return err_set(-EOPNOTSUPP, "this server does not trace");
+	if (atomic_exchange(&tracer->busy, true))
+		return err_set(-EBUSY, "the server is busy tracing for another client");
+	rc = tracer->start(tracer->arg, &talk->wish, &hooks);
+	if (rc) {
+		atomic_store(&tracer->busy, false);
+		return rc;
+	}
+	talk->tracing = true;
+	records_layout(hooks, &talk->layout);
+	return 0;
+}
+
+/* That it cannot trace is an answer, not the session's end. */
+static int answer_trace(struct talk *talk, const json_t *request)
+{
+	json_t *answer;
+	int rc = read_mask(request, "with", &talk->wish.with);
+
+	if (!rc)
+		rc = read_mask(request, "without", &talk->wish.without);
+	if (!rc && talk->tracing)
+		rc = err_set(-EPROTO, "the client asked to trace twice");
+	if (rc)
+		return rc;
+	rc = start_tracing(talk);
+	answer = talk_frame("trace");
+	json_object_set_new(answer, "traced", json_boolean(!rc));
+	if (rc)
+		json_object_set_new(answer, "reason", json_string(err_text(rc)));
+	else
+		json_object_set_new(answer, "hooks", records_layout_to_json(&talk->layout));
+	err_clear();
+	return control_send(talk->fd, FRAME_NS, answer);
+}
+
+/* --- records ----------------------------------------------------------------------------- */
+
+struct stream {
+	int fd;
+	struct records_header header;
+	struct records_body body;
+};
+
+static int send_body(struct stream *stream)
+{
+	records_end(&stream->body, &stream->header);
+	return control_send_bytes(stream->fd, FRAME_NS, stream->body.bytes, stream->body.size);
+}
+
+static int stream_record(void *arg, const struct turn_record *record)
+{
+	struct stream *stream = arg;
+	int rc;
+
+	if (record->role != ROLE_SERVER || records_put(&stream->body, record))
+		return 0;
+	rc = send_body(stream);
+	records_begin(&stream->body, stream->body.layout);
+	records_put(&stream->body, record);
+	return rc;
+}
+
+static int answer_records(struct talk *talk, const json_t *request)
+{
+	struct tracer *tracer = talk->tracer;
+	struct stream *stream;
+	int rc;
+
+	if (!talk->tracing)
+		return err_set(-EPROTO, "the client asked for records of a session without them");
+	stream = calloc(1, sizeof(*stream));
+	if (!stream)
+		return err_set(-ENOMEM, "no memory for a frame of records");
+	stream->fd = talk->fd;
+	stream->header.clock = clock_ns();
+	records_begin(&stream->body, &talk->layout);
+	rc = tracer->drain(tracer->arg, stream_record, stream, &stream->header.counters);
+	if (!rc)
+		rc = tracer->attach(tracer->arg,
+				    json_is_true(json_object_get(request, "attach")));
+	stream->header.last = true;
+	if (!rc)
+		rc = send_body(stream);
+	free(stream);
+	return rc;
+}
+
+/* --- the connection ---------------------------------------------------------------------- */
+
+/* Waits for the client's next word, however long. False: it has nothing more to say. */
+static bool wait_word(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	char byte;
+
+	while (poll(&pfd, 1, -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static int answer(struct talk *talk)
+{
+	json_t *request;
+	int rc = control_receive(talk->fd, FRAME_NS, &request);
+
+	if (rc)
+		return rc;
+	if (!strcmp(control_type(request), "trace"))
+		rc = answer_trace(talk, request);
+	else if (!strcmp(control_type(request), "records"))
+		rc = answer_records(talk, request);
+	else
+		rc = err_set(-EPROTO, "the client sent a frame that was not expected");
+	json_decref(request);
+	return rc;
+}
+
+int talk_run(struct talk *talk)
+{
+	int rc = 0;
+
+	while (!rc && wait_word(talk->fd))
+		rc = answer(talk);
+	stop_tracing(talk);
+	return rc;
+}
