@@ -387,6 +387,28 @@ static int run_ping(const struct ping_options *o, struct run *run, struct tracin
 
 /* --- the report --------------------------------------------------------------------------------- */
 
+/* What the split knows of the server's end, and both ends' counters. */
+static void report_server(const struct tracing *tracing, struct report *report)
+{
+	const struct records_counters *theirs = &tracing->remote.counters;
+	struct server_report *server = &report->server;
+
+	*server = (struct server_report){
+		.traced = !report->split->alone,
+		.same_kernel = tracing->same_kernel,
+		.kernel = tracing->server_kernel,
+		.counters = *theirs,
+	};
+	if (!server->traced)
+		server->reason = tracing->same_kernel || tracing->remote.traced
+					 ? "none of its records belongs to a trip"
+					 : tracing->remote.reason;
+	report->counters = tracing->counters;
+	report->counters.dropped += theirs->dropped;
+	report->counters.unfinished += theirs->unfinished;
+	report->counters.recursion_misses += theirs->recursion_misses;
+}
+
 /* Everything the views show, computed once. 0 or -errno with a sentence. */
 static int compute(const struct run *run, struct tracing *tracing, struct split *split,
 		   struct report *report)
@@ -405,7 +427,7 @@ static int compute(const struct run *run, struct tracing *tracing, struct split 
 		rc = split_of(&tracing->join.trips, run->samples.rtt_ns, split);
 		report->split = split;
 		report->trips = &tracing->join.trips;
-		report->counters = tracing->counters;
+		report_server(tracing, report);
 	}
 	if (tracing->overhead)
 		overhead_of(tracing->pairs, tracing->pair_count, &report->overhead);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 #include "collect/collect.h"
+#include "load/host.h"
+#include "load/remote.h"
 #include "load/run.h"
 #include "model/join.h"
 #include "model/overhead.h"
@@ -13,7 +15,13 @@
 struct tracing {
 	struct collect *collect; /* NULL: no split */
 	struct join join;
-	struct collect_counters counters; /* valid after tracing_close() too */
+	struct collect_counters counters; /* of this end; valid after tracing_close() too */
+
+	/* The server's end: seen from here on the same kernel, else asked for, if it can tell. */
+	bool same_kernel;
+	char server_kernel[HOST_KERNEL_MAX];
+	uint32_t with, without; /* masks of enum hook, for both ends */
+	struct remote remote;
 
 	/* --overhead: blocks alternate between hooks attached and detached. */
 	bool overhead;
@@ -33,7 +41,10 @@ struct tracing {
  */
 int tracing_open(struct tracing *t, const struct probe_wish *wish, bool overhead);
 
-/* Points the hooks at the client's flow, attaches them and hangs itself between the run's blocks. */
+/*
+ * Points the hooks at the client's flow, attaches them and hangs itself between the run's blocks. A server
+ * on another kernel is asked to record its own end.
+ */
 int tracing_start(struct tracing *t, struct run *run);
 
 /* Detaches and settles what is left to join. 0 or -errno with a sentence. */

@@ -127,6 +127,22 @@ static json_t *counters_object(const struct report *report)
 	return counters;
 }
 
+static json_t *server_object(const struct server_report *server)
+{
+	json_t *object = json_object(), *counters = json_object();
+
+	json_object_set_new(object, "traced", json_boolean(server->traced));
+	json_object_set_new(object, "reason",
+			    server->reason ? json_string(server->reason) : json_null());
+	json_object_set_new(object, "same_kernel", json_boolean(server->same_kernel));
+	json_object_set_new(object, "kernel", json_string(server->kernel));
+	set_count(counters, "dropped", server->counters.dropped);
+	set_count(counters, "unfinished", server->counters.unfinished);
+	set_count(counters, "recursion_misses", server->counters.recursion_misses);
+	json_object_set_new(object, "counters", counters);
+	return object;
+}
+
 static json_t *effect_object(const struct overhead_figure *f)
 {
 	json_t *effect = json_object();
@@ -147,6 +163,7 @@ int view_json(const struct report *report)
 	json_object_set_new(out, "rtt", rtt_object(report));
 	if (report->split) {
 		json_object_set_new(out, "split", split_object(report->split));
+		json_object_set_new(out, "server", server_object(&report->server));
 		json_object_set_new(out, "counters", counters_object(report));
 	}
 	if (report->overhead.pairs >= 2)

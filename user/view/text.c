@@ -190,9 +190,26 @@ static void print_verdict(const struct style *style, const struct split *split)
 		print_sentence(style, "Of the median trip", split->top[BAND_P50]);
 	if (split->band_known[BAND_P99])
 		print_sentence(style, "Of the p99 trips", split->top[BAND_P99]);
-	if (split->alone)
-		print_wrapped("The server's host is not traced: server.host holds the wire both ways and "
-			      "the whole server.");
+}
+
+/* Only where the server's end is not simply seen from here. */
+static void print_server(const struct server_report *server)
+{
+	char line[512];
+
+	if (!server->traced)
+		snprintf(line, sizeof(line),
+			 "The server's host is not traced (%s): server.host holds the wire both ways "
+			 "and the whole server.",
+			 server->reason);
+	else if (!server->same_kernel)
+		snprintf(line, sizeof(line),
+			 "The server's end was recorded by its own kernel, %s, and clock: "
+			 "client.network holds the wire both ways.",
+			 server->kernel);
+	else
+		return;
+	print_wrapped(line);
 }
 
 static void print_counters(const struct report *report)
@@ -232,6 +249,7 @@ void view_text(const struct report *report)
 	print_table(&style, report);
 	if (report->split) {
 		print_verdict(&style, report->split);
+		print_server(&report->server);
 		print_counters(report);
 	}
 	if (report->overhead.pairs)

@@ -9,10 +9,20 @@
 #include <stdio.h>
 
 #include "collect/collect.h"
+#include "load/records.h"
 #include "load/run.h"
 #include "model/dist.h"
 #include "model/overhead.h"
 #include "model/split.h"
+
+/* How much is known of the server's end of a split. */
+struct server_report {
+	bool traced; /* its stages are in the split */
+	bool same_kernel;
+	const char *reason; /* why it is not traced, else NULL */
+	const char *kernel; /* its release, "" unknown */
+	struct records_counters counters; /* of its own records, where it keeps them */
+};
 
 /* The result of `ping`. */
 struct report {
@@ -21,7 +31,8 @@ struct report {
 	struct dist rtt;
 	const struct split *split; /* NULL: latency only */
 	const struct trips *trips; /* with split */
-	struct collect_counters counters;
+	struct server_report server;      /* with split */
+	struct collect_counters counters; /* of both ends together */
 	struct overhead overhead; /* pairs is 0 when it was not asked for */
 };
 
