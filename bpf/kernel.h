@@ -14,8 +14,8 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 
-#define IPPROTO_TCP 6
-#define IPPROTO_UDP 17
+#define IPPROTO_TCP  6
+#define IPPROTO_UDP  17
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000
 

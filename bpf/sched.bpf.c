@@ -31,7 +31,8 @@ int BPF_PROG(running, bool preempt, struct task_struct *prev, struct task_struct
 	struct reader *leaves = reader_slot(out), *enters = reader_slot(in);
 	__u64 now;
 
-	cpu_state()->ready_sk = 0; /* whoever announced data here is done: later wake-ups are not its */
+	/* Whoever announced data here is done: later wake-ups are not its. */
+	cpu_state()->ready_sk = 0;
 	/* The idle task's pid is 0, as that of a free slot. */
 	if ((leaves->pid != out || !out) && (enters->pid != in || !in))
 		return 0;

@@ -9,7 +9,8 @@
 #include "cmd/command.h"
 
 const struct command commands[] = {
-	{"ping", "ping-pong against a server: latency, and in which layer each trip waited", cmd_ping},
+	{"ping", "ping-pong against a server: latency, and in which layer each trip waited",
+	 cmd_ping},
 	{"serve", "the echo side of the driver", cmd_serve},
 	{"stages", "the table of stages a round trip is split into", cmd_stages},
 	{"doctor", "what this kernel and these privileges allow, and what is missing", cmd_doctor},
@@ -42,8 +43,8 @@ static int unknown_command(const char *word)
 		names[n++] = c->name;
 	names[n] = NULL;
 	near = args_nearest(word, names);
-	return say_error(EXIT_USAGE, "there is no command '%s'%s%s; 'layover help' lists them", word,
-			 near ? "; the nearest is " : "", near ? near : "");
+	return say_error(EXIT_USAGE, "there is no command '%s'%s%s; 'layover help' lists them",
+			 word, near ? "; the nearest is " : "", near ? near : "");
 }
 
 int main(int argc, char **argv)

@@ -15,11 +15,11 @@ enum {
 
 /* What the CPU is doing, for hooks that see the CPU only. */
 struct cpu_state {
-	__u64 softirq;     /* when its NET_RX softirq started; 0: not running, or already polled a device */
+	__u64 softirq;     /* when its NET_RX softirq started; 0: not running, or polled a device */
 	__u64 softirq_irq; /* when the interrupt came that raised it, 0: something else did */
 	__u64 irq;         /* when the interrupt came that is being handled, 0: none */
 	__u64 raised_by;   /* the interrupt that raised NET_RX since it last started, 0: none */
-	__u64 ready_sk;    /* the socket that is announcing data: the next wake-up here is its doing */
+	__u64 ready_sk;    /* the socket that is announcing data: the next wake-up is its doing */
 	__u64 pointer;     /* scratch of address_of() */
 	__u64 last_skb;    /* the packet that last entered the stack here */
 	__u64 send_enter;  /* when a task entered a send call here … */
@@ -49,7 +49,8 @@ struct arrival {
 enum { WOKEN_BY_IRQ = 1 }; /* no socket's address */
 
 struct reader {
-	__u64 off, on; /* it does not run between off and on, when off < on; it still waits when off > on */
+	/* It does not run between off and on, when off < on; it still waits when off > on. */
+	__u64 off, on;
 	__u64 waking, waking_sk; /* the socket whose data woke it, or WOKEN_BY_IRQ */
 	__u32 pid;
 	__u16 on_cpu, waking_cpu;

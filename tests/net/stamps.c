@@ -104,7 +104,9 @@ static int64_t receive_stamp(int fd, int flags)
 {
 	char message[BYTES], control[512];
 	struct iovec iov = {message, sizeof(message)};
-	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr header = {.msg_iov = &iov,
+				.msg_iovlen = 1,
+				.msg_control = control,
 				.msg_controllen = sizeof(control)};
 
 	if (recvmsg(fd, &header, flags) < 0)
@@ -145,9 +147,11 @@ static void compare(void *arg, const struct turn_record *record)
 	if (record->role != ROLE_CLIENT || trip >= trips)
 		return;
 	if (stamps[trip].tx && record->t[HOOK_dev_xmit])
-		tx_distance[tx_count++] = llabs(stamps[trip].tx - (int64_t)record->t[HOOK_dev_xmit]);
+		tx_distance[tx_count++] =
+			llabs(stamps[trip].tx - (int64_t)record->t[HOOK_dev_xmit]);
 	if (stamps[trip].rx && record->t[HOOK_stack_in])
-		rx_distance[rx_count++] = llabs(stamps[trip].rx - (int64_t)record->t[HOOK_stack_in]);
+		rx_distance[rx_count++] =
+			llabs(stamps[trip].rx - (int64_t)record->t[HOOK_stack_in]);
 }
 
 static void print(const char *name, int64_t *distances, size_t count)

@@ -302,9 +302,8 @@ static int expect_record(void *arg, const struct turn_record *record)
 	return 0;
 }
 
-static const struct records_header some_header = {.last = true,
-						  .clock = 0x123456789abcdef,
-						  .counters = {1ULL << 40, 2, UINT64_MAX}};
+static const struct records_header some_header = {
+	.last = true, .clock = 0x123456789abcdef, .counters = {1ULL << 40, 2, UINT64_MAX}};
 
 static void records_survive_the_way(void **state)
 {
@@ -331,11 +330,12 @@ static void records_survive_the_way(void **state)
 		}
 		assert_false(records_put(body, &records[0]));
 		records_end(body, &some_header);
-		assert_int_equal(records_read(body->bytes, body->size, &theirs, &header, expect_record,
-					      &expected),
+		assert_int_equal(records_read(body->bytes, body->size, &theirs, &header,
+					      expect_record, &expected),
 				 0);
 		assert_int_equal(expected.count, RECORDS_PER_FRAME);
-		assert_memory_equal(&header.counters, &some_header.counters, sizeof(header.counters));
+		assert_memory_equal(&header.counters, &some_header.counters,
+				    sizeof(header.counters));
 		assert_true(header.last && header.clock == some_header.clock);
 	}
 	free(body);
@@ -507,7 +507,8 @@ static int recorder_attach(void *arg, bool on)
 	return 0;
 }
 
-static int recorder_drain(void *arg, records_sink *sink, void *to, struct records_counters *counters)
+static int recorder_drain(void *arg, records_sink *sink, void *to,
+			  struct records_counters *counters)
 {
 	struct recorder *recorder = arg;
 	int rc = 0;
@@ -675,7 +676,7 @@ static void addresses_are_split(void **state)
 		    {"[::1]", "::1", 1},
 		    {"[::1]:7117", "::1", 7117},
 		    {"[fe80::1%lo]:9", "fe80::1%lo", 9}};
-	static const char *const bad[] = {"",	   ":80",    "[]:80",	   "[::1",   "[::1]80",
+	static const char *const bad[] = {"",      ":80",    "[]:80",      "[::1",   "[::1]80",
 					  "host:", "host:0", "host:65536", "host:8o"};
 	char host[ADDRESS_HOST_MAX];
 

@@ -123,8 +123,9 @@ static void check_long_options(const struct argp *argp, int argc, char **argv)
 		snprintf(unknown, sizeof(unknown), "%.*s", (int)len, word);
 		const char *near = args_nearest(unknown, names);
 
-		exit(say_error(EXIT_USAGE, "%s: there is no option --%s%s%s; '%s --help' lists them",
-			       argv[0], unknown, near ? "; the nearest is --" : "", near ? near : "",
+		exit(say_error(EXIT_USAGE,
+			       "%s: there is no option --%s%s%s; '%s --help' lists them", argv[0],
+			       unknown, near ? "; the nearest is --" : "", near ? near : "",
 			       argv[0]));
 	}
 }

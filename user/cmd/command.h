@@ -5,7 +5,7 @@
 
 struct command {
 	const char *name;
-	const char *summary; /* one line for `layover help` and the man page */
+	const char *summary;               /* one line for `layover help` and the man page */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
 };
 

@@ -59,9 +59,10 @@ static const struct {
 	[HOOK_recv_exit] = {HOOK_recv_exit, "no split: the end of a turn is not seen"},
 };
 
-static const char *const kind_names[] = {[PROBE_TP] = "tracepoint", [PROBE_FENTRY] = "entry",
-					 [PROBE_FEXIT] = "return"};
-static const char *const proto_names[] = {[PROBE_ANY] = "any", [PROBE_TCP] = "tcp", [PROBE_UDP] = "udp"};
+static const char *const kind_names[] = {
+	[PROBE_TP] = "tracepoint", [PROBE_FENTRY] = "entry", [PROBE_FEXIT] = "return"};
+static const char *const proto_names[] = {
+	[PROBE_ANY] = "any", [PROBE_TCP] = "tcp", [PROBE_UDP] = "udp"};
 
 struct findings {
 	int errors[PROBES_MAX];
@@ -76,12 +77,15 @@ static void examine(struct findings *f)
 	f->rc = probes_test(f->errors);
 	if (f->rc)
 		return;
-	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true}, f->tcp);
-	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true}, f->udp);
+	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true},
+		      f->tcp);
+	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true},
+		      f->udp);
 	for (int i = 0; i < probe_count; i++)
 		if (f->tcp[i] || f->udp[i])
 			f->taken[probes[i].hook] = true;
-	f->core = probes_lacking(f->tcp, IPPROTO_TCP) < 0 && probes_lacking(f->udp, IPPROTO_UDP) < 0;
+	f->core =
+		probes_lacking(f->tcp, IPPROTO_TCP) < 0 && probes_lacking(f->udp, IPPROTO_UDP) < 0;
 }
 
 static const char *state_of(const struct findings *f, int row)
@@ -89,8 +93,9 @@ static const char *state_of(const struct findings *f, int row)
 	if (f->tcp[row] && f->udp[row])
 		return "used";
 	if (f->tcp[row] || f->udp[row])
-		return probes[row].proto == PROBE_ANY ? (f->tcp[row] ? "used for TCP" : "used for UDP")
-						      : "used";
+		return probes[row].proto == PROBE_ANY
+			       ? (f->tcp[row] ? "used for TCP" : "used for UDP")
+			       : "used";
 	if (f->errors[row] == 0)
 		return "spare";
 	if (f->errors[row] == -ENOENT)
@@ -111,16 +116,17 @@ static int print_json(const struct findings *f)
 	json_t *out = view_json_header("doctor"), *rows = json_array(), *missing = json_array();
 
 	for (int i = 0; !f->rc && i < probe_count; i++)
-		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "hook",
-					hook_infos[probes[i].hook].name, "protocol",
-					proto_names[probes[i].proto], "kind", kind_names[probes[i].kind],
-					"target", probes[i].target, "state", state_of(f, i), "errno",
-					-f->errors[i]));
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "hook",
+						      hook_infos[probes[i].hook].name, "protocol",
+						      proto_names[probes[i].proto], "kind",
+						      kind_names[probes[i].kind], "target",
+						      probes[i].target, "state", state_of(f, i),
+						      "errno", -f->errors[i]));
 	for (int h = 0; !f->rc && h < HOOKS; h++)
 		if (has_probe(h) && !f->taken[h])
-			json_array_append_new(missing, json_pack("{s:s, s:s}", "hook", hook_infos[h].name,
-								 "cost", costs[h].cost));
+			json_array_append_new(missing,
+					      json_pack("{s:s, s:s}", "hook", hook_infos[h].name,
+							"cost", costs[h].cost));
 	json_object_set_new(out, "split", json_boolean(f->core));
 	if (f->rc)
 		json_object_set_new(out, "reason", json_string(err_text(f->rc)));

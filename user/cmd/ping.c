@@ -262,7 +262,7 @@ enum { SECOND_STOP_NS = 100 * NS_PER_MS };
 
 static struct lab lab;
 static struct load_client *_Atomic running; /* for the signal handler */
-static _Atomic uint64_t stopped_at;	    /* when the first stop signal came, 0: none */
+static _Atomic uint64_t stopped_at;         /* when the first stop signal came, 0: none */
 
 static void on_stop(int signal)
 {
@@ -434,7 +434,8 @@ static int compute(const struct run *run, struct tracing *tracing, struct split 
 	return rc;
 }
 
-static int print_report(const struct ping_options *o, const struct run *run, struct tracing *tracing)
+static int print_report(const struct ping_options *o, const struct run *run,
+			struct tracing *tracing)
 {
 	struct report report = {.run = run, .lab = o->lab};
 	struct split *split = calloc(1, sizeof(*split));

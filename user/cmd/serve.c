@@ -24,7 +24,8 @@ enum { KEY_NO_TRACE = 0x100 };
 
 static const struct argp_option options[] = {
 	{"port", 'p', "PORT", 0, "listen on PORT (default 7117; 0: any free one)", 0},
-	{"no-trace", KEY_NO_TRACE, NULL, 0, "never record this end for clients that want a split", 0},
+	{"no-trace", KEY_NO_TRACE, NULL, 0, "never record this end for clients that want a split",
+	 0},
 	{0},
 };
 

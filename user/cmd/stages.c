@@ -46,8 +46,8 @@ static int print_json(void)
 		const struct stage_info *info = &stage_infos[s];
 		json_t *stage =
 			json_pack("{s:s, s:s, s:s, s:s?, s:s}", "key", info->key, "side",
-				  info->side == SIDE_client ? "client" : "server", "layer", info->layer,
-				  "ends_at", ended_by(info), "text", info->text);
+				  info->side == SIDE_client ? "client" : "server", "layer",
+				  info->layer, "ends_at", ended_by(info), "text", info->text);
 
 		json_array_append_new(stages, stage);
 	}

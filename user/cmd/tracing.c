@@ -72,8 +72,7 @@ static bool attached_in(size_t block)
 
 static int keep_pair(struct tracing *t)
 {
-	struct overhead_pair *grown =
-		realloc(t->pairs, (t->pair_count + 1) * sizeof(*t->pairs));
+	struct overhead_pair *grown = realloc(t->pairs, (t->pair_count + 1) * sizeof(*t->pairs));
 
 	if (!grown)
 		return err_set(-ENOMEM, "out of memory for the probe effect");
@@ -175,7 +174,8 @@ int tracing_start(struct tracing *t, struct run *run)
 	run->between = between;
 	run->arg = t;
 	t->same_kernel = client_same_kernel(run->client);
-	snprintf(t->server_kernel, sizeof(t->server_kernel), "%s", client_server_kernel(run->client));
+	snprintf(t->server_kernel, sizeof(t->server_kernel), "%s",
+		 client_server_kernel(run->client));
 	if (!t->same_kernel)
 		rc = ask_server(t);
 	if (rc)

@@ -29,9 +29,9 @@ struct tracing {
 	size_t pair_count;
 
 	struct run *run;
-	size_t blocks;       /* overhead: how many were measured */
-	struct samples off;  /* overhead: the round trips of the detached block */
-	size_t on_before;    /* overhead: samples there were before the attached block */
+	size_t blocks;      /* overhead: how many were measured */
+	struct samples off; /* overhead: the round trips of the detached block */
+	size_t on_before;   /* overhead: samples there were before the attached block */
 	double off_figures[2], on_figures[2];
 };
 

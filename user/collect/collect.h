@@ -35,7 +35,8 @@ uint32_t collect_hooks(const struct collect *c);
  * Points the hooks at one flow of the driver (ports in host order) that carries messages of `bytes`. It
  * decides what tells packets apart: the driver's number in UDP payloads, bytes where TCP may segment.
  */
-void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port, uint64_t bytes);
+void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
+		      uint64_t bytes);
 
 typedef void collect_sink(void *arg, const struct turn_record *record);
 

@@ -102,10 +102,11 @@ int probes_test(int errors[PROBES_MAX])
 	int refused = -ENOENT;
 
 	if (!btf)
-		return err_set(-errno,
-			       "this kernel gives no type information (BTF, /sys/kernel/btf/vmlinux): %s; "
-			       "the split needs CONFIG_DEBUG_INFO_BTF",
-			       strerror(errno));
+		return err_set(
+			-errno,
+			"this kernel gives no type information (BTF, /sys/kernel/btf/vmlinux): %s; "
+			"the split needs CONFIG_DEBUG_INFO_BTF",
+			strerror(errno));
 	raise_memlock();
 	for (int i = 0; i < probe_count; i++) {
 		errors[i] = try_target(btf, &probes[i]);
@@ -129,7 +130,8 @@ static bool serves(const struct probe *probe, int proto)
 }
 
 /* May this row be taken, given the row of the same hook that was taken before it (-1: none)? */
-static bool is_wanted(const struct probe *p, int before, bool send_known, const struct probe_wish *wish)
+static bool is_wanted(const struct probe *p, int before, bool send_known,
+		      const struct probe_wish *wish)
 {
 	uint32_t bit = 1u << p->hook;
 
@@ -143,7 +145,8 @@ static bool is_wanted(const struct probe *p, int before, bool send_known, const 
 	return before < 0 || (p->kind != PROBE_TP && probes[before].kind == p->kind);
 }
 
-void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish, bool chosen[PROBES_MAX])
+void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
+		   bool chosen[PROBES_MAX])
 {
 	int first[HOOKS];
 

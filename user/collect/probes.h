@@ -49,14 +49,15 @@ int probes_test(int errors[PROBES_MAX]);
 
 /* What decides which rows are chosen. */
 struct probe_wish {
-	int proto;     /* IPPROTO_TCP or IPPROTO_UDP */
-	bool hardware; /* packets may come from a device with interrupts */
-	uint32_t with; /* mask of enum hook: LEAN hooks to take although they are not needed */
+	int proto;        /* IPPROTO_TCP or IPPROTO_UDP */
+	bool hardware;    /* packets may come from a device with interrupts */
+	uint32_t with;    /* mask of enum hook: LEAN hooks to take although they are not needed */
 	uint32_t without; /* mask of enum hook: hooks to leave out */
 };
 
 /* Sets chosen[row] for the rows to load. */
-void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish, bool chosen[PROBES_MAX]);
+void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
+		   bool chosen[PROBES_MAX]);
 
 /* True when this network namespace has a device with hardware behind it, and so with interrupts. */
 bool probes_hardware(void);

@@ -12,7 +12,7 @@ enum lab_side { LAB_CLIENT, LAB_SERVER, LAB_SIDES };
 #define LAB_SERVER_IPV4 "198.18.0.2"
 #define LAB_CLIENT_IPV6 "fd6c:6179:6f76::1"
 #define LAB_SERVER_IPV6 "fd6c:6179:6f76::2"
-#define LAB_INTERFACE	"layover0" /* its name on both sides */
+#define LAB_INTERFACE   "layover0" /* its name on both sides */
 
 enum { LAB_TARGET_MAX = 64 };
 
@@ -20,8 +20,8 @@ enum { LAB_TARGET_MAX = 64 };
 struct lab {
 	char name[LAB_SIDES][32]; /* layover-PID-client, layover-PID-server: for `ip netns exec` */
 	char path[LAB_SIDES][64]; /* where they are mounted */
-	int netns[LAB_SIDES];	  /* descriptors of the namespaces, -1: not made (any more) */
-	pid_t server;		  /* the process that serves, or 0 */
+	int netns[LAB_SIDES];     /* descriptors of the namespaces, -1: not made (any more) */
+	pid_t server;             /* the process that serves, or 0 */
 };
 
 #define LAB_NONE ((struct lab){.netns = {-1, -1}})

@@ -34,7 +34,7 @@ struct load_client {
 	struct sockaddr *to; /* NULL: the socket is connected */
 	socklen_t to_len;
 	struct sockaddr_storage from; /* of the last reply, when not connected */
-	uint64_t seq;		      /* of the trip under way, or of the last one */
+	uint64_t seq;                 /* of the trip under way, or of the last one */
 
 	/* Bookkeeping of trips that went wrong. */
 	uint64_t answered; /* highest sequence number with a reply in time */
@@ -43,7 +43,7 @@ struct load_client {
 		struct samples *counters;
 	} lost[LOST_KEPT]; /* the last lost trips */
 	uint64_t lost_count;
-	uint64_t silent_ns;		    /* how long nothing has come back */
+	uint64_t silent_ns;                 /* how long nothing has come back */
 	struct samples *block, *last_block; /* of this block, and of the measured one before */
 	uint64_t block_first, last_first, last_end;
 	struct samples discarded;

@@ -16,8 +16,8 @@
 #include "load/control.h"
 #include "load/server.h"
 
-#define OPEN_NS	   (9500ULL * NS_PER_MS) /* everything, so that it stays under 10 s */
-#define CONNECT_NS (4ULL * NS_PER_S)	 /* one connection */
+#define OPEN_NS    (9500ULL * NS_PER_MS) /* everything, so that it stays under 10 s */
+#define CONNECT_NS (4ULL * NS_PER_S)     /* one connection */
 #define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
 
 /* What is needed while a session is opened. */

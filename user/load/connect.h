@@ -14,8 +14,8 @@ struct connection {
 	struct load_flow flow;
 	struct sockaddr_storage server; /* where the messages go */
 	socklen_t server_len;
-	char server_text[ADDRESS_TEXT_MAX]; /* the control connection's far end */
-	bool same_kernel;		    /* both ends run on this very kernel */
+	char server_text[ADDRESS_TEXT_MAX];  /* the control connection's far end */
+	bool same_kernel;                    /* both ends run on this very kernel */
 	char server_kernel[HOST_KERNEL_MAX]; /* its release, "" when it did not say */
 };
 

@@ -109,7 +109,8 @@ static int receive_bytes(int fd, unsigned char *to, size_t want, uint64_t deadli
 }
 
 /* Reads a whole frame into memory of its own; *have are its bytes. */
-static int receive_frame(int fd, uint64_t deadline, unsigned char **frame, size_t *have, bool *binary)
+static int receive_frame(int fd, uint64_t deadline, unsigned char **frame, size_t *have,
+			 bool *binary)
 {
 	int want = 1; /* the first byte alone may tell that this is no frame */
 
@@ -136,7 +137,7 @@ int control_receive_any(int fd, uint64_t limit_ns, struct control_frame *out)
 {
 	unsigned char *frame;
 	size_t have;
-	bool binary;
+	bool binary = false;
 	int rc = receive_frame(fd, clock_ns() + limit_ns, &frame, &have, &binary);
 
 	*out = (struct control_frame){0};
@@ -193,7 +194,8 @@ static int send_bytes(int fd, const unsigned char *from, size_t want, uint64_t d
 }
 
 /* Sends the length bytes behind the header's room; frame is given back. */
-static int send_frame(int fd, uint64_t limit_ns, uint32_t magic, unsigned char *frame, size_t length)
+static int send_frame(int fd, uint64_t limit_ns, uint32_t magic, unsigned char *frame,
+		      size_t length)
 {
 	int rc;
 
@@ -217,9 +219,8 @@ int control_send_bytes(int fd, uint64_t limit_ns, const void *bytes, size_t size
 int control_send(int fd, uint64_t limit_ns, json_t *object)
 {
 	size_t length = object ? json_dumpb(object, NULL, 0, JSON_COMPACT) : 0;
-	unsigned char *frame = length && length <= CONTROL_FRAME_MAX
-				       ? malloc(CONTROL_HEADER + length)
-				       : NULL;
+	unsigned char *frame =
+		length && length <= CONTROL_FRAME_MAX ? malloc(CONTROL_HEADER + length) : NULL;
 
 	if (frame)
 		json_dumpb(object, (char *)frame + CONTROL_HEADER, length, JSON_COMPACT);

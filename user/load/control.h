@@ -11,7 +11,7 @@
  * A frame: 4 bytes magic, 4 bytes length (both big endian), then that many bytes. The magic says whether
  * they are JSON or binary (load/records.h).
  */
-#define CONTROL_MAGIC	     0x4c41594fU /* "LAYO" */
+#define CONTROL_MAGIC        0x4c41594fU /* "LAYO" */
 #define CONTROL_BINARY_MAGIC 0x4c415952U /* "LAYR" */
 enum { CONTROL_HEADER = 8, CONTROL_FRAME_MAX = 64 << 10, CONTROL_FRAME_S = 5 };
 
@@ -28,7 +28,7 @@ int control_receive(int fd, uint64_t limit_ns, json_t **object);
 
 /* A frame of either kind. */
 struct control_frame {
-	json_t *object;	      /* of a JSON frame, else NULL */
+	json_t *object;       /* of a JSON frame, else NULL */
 	unsigned char *bytes; /* of a binary frame, else NULL */
 	size_t size;
 };

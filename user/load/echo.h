@@ -18,7 +18,7 @@ struct echo {
 		*peer; /* UDP: the only address that is answered; NULL: connected to it */
 	socklen_t peer_len;
 	_Atomic uint64_t progress; /* counts up while data arrives, for the idle limit */
-	atomic_bool end;	   /* set, then shutdown(fd), to end the loop from outside */
+	atomic_bool end;           /* set, then shutdown(fd), to end the loop from outside */
 };
 
 /* Returns when the stream ends, fails, or `end` is set. */

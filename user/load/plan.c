@@ -24,37 +24,26 @@ static const char *const protos[] = {"tcp", "udp", NULL};
 static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 
 #define DAY_NS (24LL * 3600 * NS_PER_S)
-#define U64(f, min, max)                                                                           \
-	{                                                                                          \
-#f, FIELD_U64, offsetof(struct load_plan, f), min, max, NULL                       \
-	}
-#define INT(f, min, max)                                                                           \
-	{                                                                                          \
-#f, FIELD_INT, offsetof(struct load_plan, f), min, max, NULL                       \
-	}
-#define BOOL(f)                                                                                    \
-	{                                                                                          \
-#f, FIELD_BOOL, offsetof(struct load_plan, f), 0, 1, NULL                          \
-	}
-#define WORD(f, max, words)                                                                        \
-	{                                                                                          \
-#f, FIELD_WORD, offsetof(struct load_plan, f), 0, max, words                       \
-	}
+
+#define U64(f, min, max)    #f, FIELD_U64, offsetof(struct load_plan, f), min, max, NULL
+#define INT(f, min, max)    #f, FIELD_INT, offsetof(struct load_plan, f), min, max, NULL
+#define BOOL(f)             #f, FIELD_BOOL, offsetof(struct load_plan, f), 0, 1, NULL
+#define WORD(f, max, words) #f, FIELD_WORD, offsetof(struct load_plan, f), 0, max, words
 
 static const struct field fields[] = {
-	WORD(proto, PLAN_UDP, protos),
-	WORD(family, PLAN_IPV6, families),
-	U64(bytes, 1, PLAN_TCP_BYTES_MAX),
-	U64(iterations, 0, 1000000000),
-	U64(duration_ns, 0, DAY_NS),
-	U64(warmup_trips, 0, 1000000000),
-	U64(warmup_ns, 0, DAY_NS),
-	U64(timeout_ns, 100LL * NS_PER_US, 60LL * NS_PER_S),
-	U64(server_delay_ns, 0, NS_PER_S),
-	BOOL(unconnected),
-	BOOL(verify),
-	INT(client_cpu, -1, CPUS_MAX - 1),
-	INT(server_cpu, -1, CPUS_MAX - 1),
+	{WORD(proto, PLAN_UDP, protos)},
+	{WORD(family, PLAN_IPV6, families)},
+	{U64(bytes, 1, PLAN_TCP_BYTES_MAX)},
+	{U64(iterations, 0, 1000000000)},
+	{U64(duration_ns, 0, DAY_NS)},
+	{U64(warmup_trips, 0, 1000000000)},
+	{U64(warmup_ns, 0, DAY_NS)},
+	{U64(timeout_ns, 100LL * NS_PER_US, 60LL * NS_PER_S)},
+	{U64(server_delay_ns, 0, NS_PER_S)},
+	{BOOL(unconnected)},
+	{BOOL(verify)},
+	{INT(client_cpu, -1, CPUS_MAX - 1)},
+	{INT(server_cpu, -1, CPUS_MAX - 1)},
 };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };

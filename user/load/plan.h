@@ -20,11 +20,11 @@ struct load_plan {
 	uint64_t bytes;
 	uint64_t iterations;  /* trips to measure; 0: as many as duration_ns allows */
 	uint64_t duration_ns; /* how long to measure; 0: until iterations are done */
-	uint64_t warmup_trips,
-		warmup_ns;	  /* the warm-up ends at whichever comes first; 0: no such limit */
-	uint64_t timeout_ns;	  /* after this a UDP trip counts as lost */
+	/* The warm-up ends at whichever comes first; 0: no such limit. */
+	uint64_t warmup_trips, warmup_ns;
+	uint64_t timeout_ns;      /* after this a UDP trip counts as lost */
 	uint64_t server_delay_ns; /* the server spins this long between receiving and replying */
-	bool unconnected;	  /* UDP sockets without connect(), on both ends */
+	bool unconnected;         /* UDP sockets without connect(), on both ends */
 	bool verify; /* fill and check the payload of every trip, outside the measured time */
 	int client_cpu, server_cpu; /* -1: not pinned */
 };

@@ -13,7 +13,8 @@ enum { FLAG_LAST = 1 << 0 };
 #define CLOCK_MAX (UINT64_MAX >> 2)
 
 _Static_assert((int)RECORDS_FRAME_MAX <= (int)CONTROL_FRAME_MAX, "fits into a frame");
-_Static_assert((int)HOOKS <= (int)RECORDS_HOOKS_MAX && (int)HOOKS <= 32, "fits into layout and mask");
+_Static_assert((int)HOOKS <= (int)RECORDS_HOOKS_MAX && (int)HOOKS <= 32,
+	       "fits into layout and mask");
 
 static const char *const hook_names[HOOKS] = {
 #define HOOK(name, role, kind, layer, text) #name,
@@ -59,7 +60,8 @@ int records_layout_from_json(const json_t *names, struct records_layout *layout)
 		const char *name = json_string_value(json_array_get(names, i));
 
 		if (!name)
-			return err_set(-EPROTO, "the peer sent a list of hooks without their names");
+			return err_set(-EPROTO,
+				       "the peer sent a list of hooks without their names");
 		layout->hook[layout->count++] = hook_of(name);
 	}
 	return 0;
@@ -187,7 +189,8 @@ int records_read(const unsigned char *bytes, size_t size, const struct records_l
 			       (unsigned long long)version, RECORDS_VERSION);
 	if (hooks != (uint64_t)layout->count || count > RECORDS_PER_FRAME ||
 	    size != RECORDS_HEADER + count * record_size(layout))
-		return err_set(-EPROTO, "the peer sent %zu bytes of records where %llu belong", size,
+		return err_set(-EPROTO, "the peer sent %zu bytes of records where %llu belong",
+			       size,
 			       (unsigned long long)(RECORDS_HEADER + count * record_size(layout)));
 	header->last = flags & FLAG_LAST;
 	header->clock = get(&at, 8);

@@ -24,7 +24,8 @@ enum {
 	RECORDS_FIXED = 32, /* of a record, without its hooks */
 	RECORDS_HOOKS_MAX = 64,
 	RECORDS_PER_FRAME = 64, /* even with all hooks less than a control frame may hold */
-	RECORDS_FRAME_MAX = RECORDS_HEADER + RECORDS_PER_FRAME * (RECORDS_FIXED + RECORDS_HOOKS_MAX * 10),
+	RECORDS_FRAME_MAX =
+		RECORDS_HEADER + RECORDS_PER_FRAME * (RECORDS_FIXED + RECORDS_HOOKS_MAX * 10),
 };
 
 /* Which hooks a record's times belong to, in their order: the server names them, hooks may be added. */

@@ -48,8 +48,8 @@ int remote_start(struct remote *remote, int fd, uint32_t with, uint32_t without)
 {
 	json_t *answer;
 	int rc = control_send(fd, FRAME_NS,
-			      json_pack("{s:s, s:o, s:o}", "type", "trace", "with", hook_names(with),
-					"without", hook_names(without)));
+			      json_pack("{s:s, s:o, s:o}", "type", "trace", "with",
+					hook_names(with), "without", hook_names(without)));
 
 	*remote = (struct remote){.fd = fd};
 	if (!rc)
@@ -89,7 +89,8 @@ int remote_fetch(struct remote *remote, bool attach, records_sink *sink, void *a
 		if (frames == FRAMES_MAX)
 			return err_set(-EPROTO, "the server's records do not come to an end");
 		rc = fetch_frame(remote, sink, arg, &header);
-		if (!rc && !frames) { /* the first frame is the nearest to the reading of the clock */
+		if (!rc &&
+		    !frames) { /* the first frame is the nearest to the reading of the clock */
 			remote->ahead_min = (int64_t)(header.clock - clock_ns());
 			remote->ahead_max = (int64_t)(header.clock - asked);
 		}

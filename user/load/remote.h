@@ -14,7 +14,7 @@ struct remote {
 	char reason[256]; /* why not */
 	struct records_layout layout;
 	struct records_counters counters; /* so far */
-	int64_t ahead_min, ahead_max; /* the server's clock minus ours, by the last exchange */
+	int64_t ahead_min, ahead_max;     /* the server's clock minus ours, by the last exchange */
 };
 
 /*

@@ -28,8 +28,8 @@ struct run {
 	struct samples samples;
 	uint64_t tried; /* measured trips, answered or lost, into whatever samples */
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
-	uint64_t duration_ns;		  /* first measured send to the end of the last block */
-	bool stopped;			  /* client_stop() ended it early */
+	uint64_t duration_ns;             /* first measured send to the end of the last block */
+	bool stopped;                     /* client_stop() ended it early */
 };
 
 /* 0 (also when stopped), or -errno with a sentence; what was measured until then is in samples. */

@@ -11,8 +11,8 @@ struct samples {
 	uint64_t *start_ns; /* CLOCK_MONOTONIC, just before send() */
 	uint64_t *rtt_ns;   /* from there to just after the recv() that completed the reply */
 	size_t count, capacity;
-	uint64_t lost;	       /* trips without a reply within the timeout; they have no sample */
-	uint64_t late;	       /* replies to trips already counted as lost */
+	uint64_t lost;         /* trips without a reply within the timeout; they have no sample */
+	uint64_t late;         /* replies to trips already counted as lost */
 	uint64_t duplicated;   /* further replies to a trip that was answered */
 	uint64_t out_of_order; /* late replies overtaken by the reply to a later trip */
 };

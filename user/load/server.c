@@ -44,11 +44,11 @@ struct slot {
 	struct server *server;
 	bool used;
 	uint64_t session; /* 0: not a session (yet) */
-	int fd;		  /* the accepted connection, or -1 when it was given to another slot */
-	int data_fd;	  /* -1: none yet */
+	int fd;           /* the accepted connection, or -1 when it was given to another slot */
+	int data_fd;      /* -1: none yet */
 	struct load_plan plan;
 	struct echo echo;
-	struct sockaddr_storage peer;	   /* of the accepted connection */
+	struct sockaddr_storage peer;      /* of the accepted connection */
 	struct sockaddr_storage data_peer; /* where the messages come from */
 	char peer_text[ADDRESS_TEXT_MAX];
 	uint64_t seen_progress, seen_ns; /* for the idle limit */

@@ -128,8 +128,7 @@ static int answer_records(struct talk *talk, const json_t *request)
 	records_begin(&stream->body, &talk->layout);
 	rc = tracer->drain(tracer->arg, stream_record, stream, &stream->header.counters);
 	if (!rc)
-		rc = tracer->attach(tracer->arg,
-				    json_is_true(json_object_get(request, "attach")));
+		rc = tracer->attach(tracer->arg, json_is_true(json_object_get(request, "attach")));
 	stream->header.last = true;
 	if (!rc)
 		rc = send_body(stream);

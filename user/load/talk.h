@@ -8,8 +8,8 @@
 #include "load/tracer.h"
 
 struct talk {
-	int fd;                /* the control connection */
-	struct tracer *tracer; /* NULL: this server has none */
+	int fd;                  /* the control connection */
+	struct tracer *tracer;   /* NULL: this server has none */
 	struct tracer_wish wish; /* the session's; the client adds the hooks */
 
 	/* Private. */

@@ -30,7 +30,8 @@ void dist_of(int64_t *values, size_t n, struct dist *out)
 {
 	double sum = 0, squares = 0;
 
-	*out = (struct dist){n, DIST_NONE, DIST_NONE, DIST_NONE, DIST_NONE, DIST_NONE, DIST_NONE, 0, 0};
+	*out = (struct dist){n,         DIST_NONE, DIST_NONE, DIST_NONE, DIST_NONE,
+			     DIST_NONE, DIST_NONE, 0,         0};
 	if (n == 0)
 		return;
 	qsort(values, n, sizeof(*values), compare);

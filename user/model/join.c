@@ -78,8 +78,8 @@ static bool time_fits(const struct far_end *far, const struct turn_record *serve
 
 	if (!far->used)
 		return after_start > 0 && after_end < 0;
-	return !far->ids_repeat || (after_start > far->ahead_min - DRIFT_NS &&
-				    after_end < far->ahead_max + DRIFT_NS);
+	return !far->ids_repeat ||
+	       (after_start > far->ahead_min - DRIFT_NS && after_end < far->ahead_max + DRIFT_NS);
 }
 
 static bool answers(const struct join *join, const struct turn_record *server,
@@ -123,8 +123,7 @@ static int place(struct join *join, const struct turn_record *client,
 	       start_ns[join->next_trip] + rtt_ns[join->next_trip] < sent)
 		join->next_trip++;
 	i = join->next_trip;
-	if (i == count || start_ns[i] > sent ||
-	    start_ns[i] + rtt_ns[i] < client->t[HOOK_recv_exit])
+	if (i == count || start_ns[i] > sent || start_ns[i] + rtt_ns[i] < client->t[HOOK_recv_exit])
 		return 0; /* warm-up, a settling trip, or a turn that the driver did not count */
 	if (server && join->far.used)
 		path_split_far(client, server, start_ns[i], rtt_ns[i], join->hooks, join->far.hooks,

@@ -23,8 +23,8 @@ struct record_queue {
 /* The server's end when another kernel recorded it. */
 struct far_end {
 	bool used;
-	uint32_t hooks;   /* mask of the hooks that were loaded there */
-	bool ids_repeat;  /* the messages are too short for ids that stay unique */
+	uint32_t hooks;  /* mask of the hooks that were loaded there */
+	bool ids_repeat; /* the messages are too short for ids that stay unique */
 	/*
 	 * The server's clock minus the client's lies between these, as the exchange told that brought the
 	 * records last added. Only tells equal ids apart, which are 256 trips away from each other or more.

@@ -23,8 +23,8 @@ enum trip_flags {
 };
 
 struct trip {
-	uint64_t stage_ns[STAGES]; /* sums to the round trip */
-	uint64_t seen;             /* bit mask of the stages that the trip passed */
+	uint64_t stage_ns[STAGES];     /* sums to the round trip */
+	uint64_t seen;                 /* bit mask of the stages that the trip passed */
 	uint16_t cpu[SIDES][LEG_CPUS]; /* by the leg's sender; CPU_UNKNOWN where not known */
 	uint8_t flags;                 /* enum trip_flags */
 };
@@ -34,8 +34,8 @@ struct trip {
  * between the client's transmit and its first receive hook is `server.host`. `hooks` is the mask of hooks
  * that were loaded, which decides between matched and partial.
  */
-void path_split(const struct turn_record *client, const struct turn_record *server, uint64_t start_ns,
-		uint64_t rtt_ns, uint32_t hooks, struct trip *out);
+void path_split(const struct turn_record *client, const struct turn_record *server,
+		uint64_t start_ns, uint64_t rtt_ns, uint32_t hooks, struct trip *out);
 
 /*
  * The same with a server whose times are those of another clock; its loaded hooks may be others, too. Only
@@ -44,8 +44,8 @@ void path_split(const struct turn_record *client, const struct turn_record *serv
  * not used, and the trip is partial.
  */
 void path_split_far(const struct turn_record *client, const struct turn_record *server,
-		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks, uint32_t server_hooks,
-		    struct trip *out);
+		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks,
+		    uint32_t server_hooks, struct trip *out);
 
 /* A trip of which nothing is known but how long it took. */
 void path_unmatched(uint64_t rtt_ns, struct trip *out);

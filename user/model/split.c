@@ -30,10 +30,10 @@ static void stage_cpus(int stage, enum side *leg, enum leg_cpu *from, enum leg_c
 		int hook;
 		enum leg_cpu from, to;
 	} table[] = {
-		{HOOK_softirq, CPU_IRQ, CPU_SOFTIRQ},      {HOOK_stack_in, CPU_SOFTIRQ, CPU_SOFTIRQ},
-		{HOOK_sock_in, CPU_SOFTIRQ, CPU_SOFTIRQ},  {HOOK_data_ready, CPU_SOFTIRQ, CPU_WAKER},
-		{HOOK_wakeup, CPU_WAKER, CPU_WAKER},       {HOOK_running, CPU_WAKER, CPU_READER},
-		{HOOK_copy, CPU_READER, CPU_READER},       {HOOK_recv_exit, CPU_READER, CPU_READER},
+		{HOOK_softirq, CPU_IRQ, CPU_SOFTIRQ},     {HOOK_stack_in, CPU_SOFTIRQ, CPU_SOFTIRQ},
+		{HOOK_sock_in, CPU_SOFTIRQ, CPU_SOFTIRQ}, {HOOK_data_ready, CPU_SOFTIRQ, CPU_WAKER},
+		{HOOK_wakeup, CPU_WAKER, CPU_WAKER},      {HOOK_running, CPU_WAKER, CPU_READER},
+		{HOOK_copy, CPU_READER, CPU_READER},      {HOOK_recv_exit, CPU_READER, CPU_READER},
 	};
 	const struct stage_info *info = &stage_infos[stage];
 	bool receives = info->hook > HOOK_irq;
@@ -146,8 +146,8 @@ static void fill_band(const struct trips *trips, const struct order *order, enum
 				      &tops[i].cpu_to);
 }
 
-static void fill_row(const struct trips *trips, const struct order *order, int stage, int64_t *scratch,
-		     struct stage_row *row)
+static void fill_row(const struct trips *trips, const struct order *order, int stage,
+		     int64_t *scratch, struct stage_row *row)
 {
 	row->stage = stage;
 	row->passed = trips->passed[stage];

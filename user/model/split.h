@@ -14,7 +14,7 @@ enum { BAND_TOPS = 2 };
 enum band { BAND_P50, BAND_P99, BANDS };
 
 struct stage_row {
-	int stage; /* enum stage */
+	int stage;       /* enum stage */
 	uint64_t passed; /* trips that passed it; the statistics count the others as 0 ns */
 	struct dist dist;
 	double share;             /* of the sum of all round trips, 0 … 1 */
@@ -26,13 +26,13 @@ struct split {
 	struct stage_row rows[STAGES]; /* stages that occurred, in path order */
 	int count;
 	uint64_t trips, matched, partial, unmatched; /* trips is their sum */
-	bool alone;                                  /* no record of the server's end was seen at all */
-	bool band_known[BANDS];                      /* the band holds trips enough to speak of */
+	bool alone;             /* no record of the server's end was seen at all */
+	bool band_known[BANDS]; /* the band holds trips enough to speak of */
 	struct band_top {
 		int stage; /* -1: none */
 		double share;
 		int cpu_from, cpu_to; /* most frequent in the band, -1 unknown */
-	} top[BANDS][BAND_TOPS];      /* the stages with the largest shares of the band, largest first */
+	} top[BANDS][BAND_TOPS];      /* the stages with the largest shares, largest first */
 };
 
 /* Computes everything from the trips. rtt_ns holds trips->count values. 0 or -ENOMEM with a sentence. */

@@ -5,10 +5,10 @@
 
 #include "abi/record.h"
 
-#define TEXT_(x)  #x
-#define TEXT(x)   TEXT_(x)
-#define HOOK_NONE STAGE_NO_HOOK
-#define SIDE_(side) SIDE_##side
+#define TEXT_(x)      #x
+#define TEXT(x)       TEXT_(x)
+#define HOOK_NONE     STAGE_NO_HOOK
+#define SIDE_(side)   SIDE_##side
 #define SIDE_OF(side) SIDE_(side)
 
 const struct stage_info stage_infos[STAGES] = {
@@ -20,7 +20,8 @@ const struct stage_info stage_infos[STAGES] = {
 
 int stage_ended_by(enum side sender, int hook)
 {
-	bool sends = hook <= HOOK_irq; /* the wire is the sender's stage, though the receiver ends it */
+	/* The wire is the sender's stage, though the receiver ends it. */
+	bool sends = hook <= HOOK_irq;
 	enum side side = sends ? sender : (sender == SIDE_client ? SIDE_server : SIDE_client);
 
 	for (int s = 0; s < STAGES; s++)

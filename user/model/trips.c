@@ -9,7 +9,8 @@
 
 static int no_memory(void)
 {
-	return err_set(-ENOMEM, "out of memory for the split; measure fewer trips or use --no-split");
+	return err_set(-ENOMEM,
+		       "out of memory for the split; measure fewer trips or use --no-split");
 }
 
 static int grow_array(void **array, size_t old_count, size_t new_count, size_t size)

@@ -8,17 +8,19 @@
 
 #include "model/path.h"
 
+struct large_time {
+	size_t trip;
+	int stage;
+	uint64_t ns;
+};
+
 struct trips {
 	size_t count, capacity;
-	uint32_t *stage[STAGES];    /* ns; NULL: no trip passed it; UINT32_MAX: look in `large` */
-	uint64_t passed[STAGES];    /* how many trips did */
+	uint32_t *stage[STAGES]; /* ns; NULL: no trip passed it; UINT32_MAX: look in `large` */
+	uint64_t passed[STAGES]; /* how many trips did */
 	uint16_t (*cpu)[SIDES][LEG_CPUS];
 	uint8_t *flags;
-	struct large_time {
-		size_t trip;
-		int stage;
-		uint64_t ns;
-	} *large; /* times of 4.29 s and more, which are few */
+	struct large_time *large; /* times of 4.29 s and more, which are few */
 	size_t large_count;
 };
 

@@ -10,8 +10,8 @@
 #include "view/view.h"
 
 static const char *const cpu_names[LEG_CPUS] = {
-	[CPU_SEND] = "send", [CPU_IRQ] = "irq", [CPU_SOFTIRQ] = "softirq", [CPU_WAKER] = "waker",
-	[CPU_READER] = "reader",
+	[CPU_SEND] = "send",   [CPU_IRQ] = "irq",       [CPU_SOFTIRQ] = "softirq",
+	[CPU_WAKER] = "waker", [CPU_READER] = "reader",
 };
 
 static const char *const leg_names[SIDES] = {[SIDE_client] = "request", [SIDE_server] = "reply"};
@@ -20,8 +20,8 @@ static const struct {
 	enum trip_flags flag;
 	const char *name;
 } flag_names[] = {
-	{TRIP_MATCHED, "matched"},         {TRIP_PARTIAL, "partial"},   {TRIP_ALONE, "alone"},
-	{TRIP_RETRANS, "retransmitted"},   {TRIP_DISORDER, "disorder"}, {TRIP_UNMATCHED, "unmatched"},
+	{TRIP_MATCHED, "matched"},       {TRIP_PARTIAL, "partial"},   {TRIP_ALONE, "alone"},
+	{TRIP_RETRANS, "retransmitted"}, {TRIP_DISORDER, "disorder"}, {TRIP_UNMATCHED, "unmatched"},
 };
 
 static void write_head(FILE *file, const struct report *report)

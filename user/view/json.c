@@ -51,7 +51,8 @@ int view_json_print(json_t *value)
 	json_decref(value);
 	putchar('\n');
 	if (rc || fflush(stdout))
-		return err_set(-EIO, "cannot write the JSON to standard output: %s", strerror(errno));
+		return err_set(-EIO, "cannot write the JSON to standard output: %s",
+			       strerror(errno));
 	return 0;
 }
 
@@ -92,7 +93,8 @@ static json_t *stage_object(const struct stage_row *row)
 	json_t *stage = json_object();
 
 	json_object_set_new(stage, "key", json_string(info->key));
-	json_object_set_new(stage, "side", json_string(info->side == SIDE_client ? "client" : "server"));
+	json_object_set_new(stage, "side",
+			    json_string(info->side == SIDE_client ? "client" : "server"));
 	json_object_set_new(stage, "layer", json_string(info->layer));
 	set_count(stage, "count", row->passed);
 	set_dist(stage, &row->dist);

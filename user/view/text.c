@@ -152,7 +152,8 @@ static void print_wrapped(const char *text)
 }
 
 /* "38 % is server.wakeup (CPU 0→1)" */
-static void describe_top(const struct style *style, const struct band_top *top, char *text, size_t size)
+static void describe_top(const struct style *style, const struct band_top *top, char *text,
+			 size_t size)
 {
 	const char *key = stage_infos[top->stage].key;
 	double percent = top->share * 100;
@@ -167,7 +168,8 @@ static void describe_top(const struct style *style, const struct band_top *top, 
 }
 
 /* Names the stage that dominates the trips of a band, and the next one if it is about as large. */
-static void print_sentence(const struct style *style, const char *where, const struct band_top *tops)
+static void print_sentence(const struct style *style, const char *where,
+			   const struct band_top *tops)
 {
 	const struct stage_info *first = &stage_infos[tops[0].stage];
 	bool two = tops[1].stage >= 0 && tops[1].share >= tops[0].share / 2;
@@ -198,10 +200,11 @@ static void print_server(const struct server_report *server)
 	char line[512];
 
 	if (!server->traced)
-		snprintf(line, sizeof(line),
-			 "The server's host is not traced (%s): server.host holds the wire both ways "
-			 "and the whole server.",
-			 server->reason);
+		snprintf(
+			line, sizeof(line),
+			"The server's host is not traced (%s): server.host holds the wire both ways "
+			"and the whole server.",
+			server->reason);
 	else if (!server->same_kernel)
 		snprintf(line, sizeof(line),
 			 "The server's end was recorded by its own kernel, %s, and clock: "
@@ -225,8 +228,8 @@ static void print_counters(const struct report *report)
 
 static void print_effect(const char *name, const struct overhead_figure *f)
 {
-	printf("  %s  %.0f ns without, %.0f ns with: %+.0f ns (95 %%: %+.0f to %+.0f)\n", name, f->off_ns,
-	       f->on_ns, f->difference_ns, f->low_ns, f->high_ns);
+	printf("  %s  %.0f ns without, %.0f ns with: %+.0f ns (95 %%: %+.0f to %+.0f)\n", name,
+	       f->off_ns, f->on_ns, f->difference_ns, f->low_ns, f->high_ns);
 }
 
 static void print_overhead(const struct overhead *overhead)

@@ -19,8 +19,8 @@
 struct server_report {
 	bool traced; /* its stages are in the split */
 	bool same_kernel;
-	const char *reason; /* why it is not traced, else NULL */
-	const char *kernel; /* its release, "" unknown */
+	const char *reason;               /* why it is not traced, else NULL */
+	const char *kernel;               /* its release, "" unknown */
 	struct records_counters counters; /* of its own records, where it keeps them */
 };
 
@@ -29,11 +29,11 @@ struct report {
 	const struct run *run;
 	bool lab;
 	struct dist rtt;
-	const struct split *split; /* NULL: latency only */
-	const struct trips *trips; /* with split */
+	const struct split *split;        /* NULL: latency only */
+	const struct trips *trips;        /* with split */
 	struct server_report server;      /* with split */
 	struct collect_counters counters; /* of both ends together */
-	struct overhead overhead; /* pairs is 0 when it was not asked for */
+	struct overhead overhead;         /* pairs is 0 when it was not asked for */
 };
 
 /* How the terminal (or the file) behind stdout wants its text. */

@@ -4,7 +4,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-#define SPIN_NS 200000
+#define SPIN_NS   200000
 #define TC_ACT_OK 0
 
 enum { ROUNDS = 1 << 20, SMALL = 200 };
