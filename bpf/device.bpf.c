@@ -33,9 +33,9 @@ static __always_inline void tcp_known_bytes(struct turn *turn, const struct sock
 {
 	if (after(end, BPF_CORE_READ((const struct tcp_sock *)sk, snd_nxt)))
 		return; /* the same packet again, one device further down */
-	turn->record.flags |= RECORD_RETRANSMITTED;
-	turn->unsaid = 1;
-	if (end != (__u32)turn->record.send_id)
+	turn->now.flags |= RECORD_RETRANSMITTED;
+	turn->now.unsaid = 1;
+	if (end != (__u32)turn->now.send_id)
 		return;
 	turn->resent = 1;
 	turn->tx_skb = (__u64)skb;
@@ -45,21 +45,21 @@ static __always_inline void tcp_known_bytes(struct turn *turn, const struct sock
 static __always_inline void tcp_queued(struct turn *turn, const struct sock *sk,
 				       const struct sk_buff *skb, __u64 now)
 {
-	struct turn_record *r = &turn->record;
+	struct turn_lines *n = &turn->now;
 	__u32 end;
 
 	if (!segment_end(skb, &end))
 		return;
-	if ((turn->seen_ids & SEEN_SEND) && !after(end, (__u32)r->send_id)) {
+	if (turn->send_known && !after(end, (__u32)n->send_id)) {
 		tcp_known_bytes(turn, sk, end, skb, now);
 		return;
 	}
 	turn_begin_send(turn);
-	turn->seen_ids |= SEEN_SEND;
+	turn->send_known = 1;
 	turn->resent = 0;
-	turn->unsaid = 1;
+	turn->now.unsaid = 1;
 	turn->tx_skb = (__u64)skb;
-	r->send_id = end;
+	n->send_id = end;
 	hit(turn, HOOK_dev_queue, now);
 }
 
@@ -72,10 +72,10 @@ static __always_inline void udp_queued(struct turn *turn, const struct sk_buff *
 		if (cpu->send_pid && cpu->send_pid == (__u32)bpf_get_current_pid_tgid())
 			hit(turn, HOOK_send_enter, cpu->send_enter);
 	}
-	if (!turn->record.t[HOOK_dev_queue])
-		turn->record.send_id = driver_seq(skb->head + skb->transport_header);
+	if (!turn->now.send_t[HOOK_dev_queue])
+		turn->now.send_id = driver_seq(skb->head + skb->transport_header);
 	hit(turn, HOOK_dev_queue, now);
-	turn->unsaid = 1;
+	turn->now.unsaid = 1;
 	turn->tx_skb = (__u64)skb;
 }
 
@@ -88,7 +88,7 @@ int BPF_PROG(dev_queue, struct sk_buff *skb)
 
 	if (!turn)
 		return 0;
-	if (turn->record.proto == IPPROTO_TCP)
+	if (turn->now.proto == IPPROTO_TCP)
 		tcp_queued(turn, sk, skb, now);
 	else
 		udp_queued(turn, skb, now);
@@ -102,8 +102,8 @@ static __always_inline bool carries_last_byte(const struct turn *turn, const str
 
 	if (turn->tx_skb == (__u64)skb)
 		return true;
-	return turn->record.proto == IPPROTO_TCP && segment_end(skb, &end) &&
-	       end == (__u32)turn->record.send_id;
+	return turn->now.proto == IPPROTO_TCP && segment_end(skb, &end) &&
+	       end == (__u32)turn->now.send_id;
 }
 
 SEC("tp_btf/net_dev_start_xmit")
@@ -114,7 +114,10 @@ int BPF_PROG(dev_xmit, struct sk_buff *skb)
 
 	if (!turn || !carries_last_byte(turn, skb))
 		return 0;
-	hit(turn, turn->resent ? HOOK_re_xmit : HOOK_dev_xmit, now);
-	turn->unsaid = 1;
+	if (turn->resent)
+		hit(turn, HOOK_re_xmit, now);
+	else
+		hit(turn, HOOK_dev_xmit, now);
+	turn->now.unsaid = 1;
 	return 0;
 }

@@ -56,11 +56,11 @@ int BPF_PROG(sock_in, struct sock *sk, struct sk_buff *skb)
 	turn = turn_of(sk);
 	if (!turn)
 		return 0;
-	if ((turn->seen_ids & SEEN_RECV) && !after(end, (__u32)turn->record.recv_id))
+	if (turn->now.recv_known && !after(end, (__u32)turn->now.recv_id))
 		return 0; /* known bytes, sent again */
 	turn_begin_receive(turn);
-	turn->seen_ids |= SEEN_RECV;
-	turn->record.recv_id = end;
+	turn->now.recv_known = 1;
+	turn->now.recv_id = end;
 	turn_take_arrival(turn, config.by_bytes ? segment_key(sk->__sk_common.skc_num, end)
 						: address_of(skb));
 	hit(turn, HOOK_sock_in, now);
@@ -97,14 +97,16 @@ static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 	turn->ready++;
 	if (sk->sk_receive_queue.qlen == 1)
 		turn->ready = turn->taken + 1;
-	if (turn->record.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->record.send_id)
+	if (turn->now.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->now.send_id)
 		return false;
 	turn_begin_receive(turn);
-	turn->record.recv_id = id;
+	turn->now.recv_id = id;
 	turn->wanted = turn->ready;
 	turn_take_arrival(turn, skb);
-	if (turn->taken == turn->wanted)
-		hit(turn, HOOK_recv_exit, turn->taken_at); /* the faster reader */
+	if (turn->taken == turn->wanted) { /* the faster reader */
+		turn_read(turn);
+		hit(turn, HOOK_recv_exit, turn->taken_at);
+	}
 	return true;
 }
 
@@ -115,7 +117,7 @@ static __always_inline int announced(struct sock *sk)
 
 	if (!turn)
 		return 0;
-	if (turn->record.proto == IPPROTO_UDP && !udp_arrived(turn, sk))
+	if (turn->now.proto == IPPROTO_UDP && !udp_arrived(turn, sk))
 		return 0;
 	hit(turn, HOOK_data_ready, now);
 	cpu_state()->ready_sk = (__u64)sk;
@@ -141,7 +143,9 @@ int BPF_PROG(copy, struct sk_buff *skb, int len)
 	__u64 now = bpf_ktime_get_ns();
 	struct turn *turn = turn_of(skb->sk);
 
-	if (turn && turn->phase == PHASE_RECEIVE)
-		hit(turn, HOOK_copy, now);
+	if (!turn || turn->now.phase != PHASE_RECEIVE)
+		return 0;
+	turn_read(turn);
+	hit(turn, HOOK_copy, now);
 	return 0;
 }

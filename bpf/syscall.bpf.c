@@ -33,9 +33,9 @@ static __always_inline int sent(struct sock *sk, int ret)
 	if (!turn || ret <= 0)
 		return 0;
 	hit(turn, HOOK_send_exit, bpf_ktime_get_ns());
-	turn->record.send_bytes += ret;
-	turn->record.writes++;
-	turn->written = turn->record.proto == IPPROTO_UDP;
+	turn->now.send_bytes += ret;
+	turn->now.writes++;
+	turn->written = turn->now.proto == IPPROTO_UDP;
 	turn_end_send(turn);
 	return 0;
 }
@@ -62,17 +62,17 @@ int BPF_PROG(send_exit6_fexit, struct socket *sock, struct msghdr *msg, unsigned
 static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk)
 {
 	struct reader *reader = reader_claim((__u32)bpf_get_current_pid_tgid());
-	struct turn_record *r = &turn->record;
-	__u64 announced = r->t[HOOK_data_ready];
+	struct turn_lines *n = &turn->now;
+	__u64 announced = n->softirq_t[HOOK_data_ready - HOOK_irq];
 
 	if (reader->on < announced || reader->off > announced)
 		return;
-	r->t[HOOK_running] = reader->on;
-	r->cpu[HOOK_running] = reader->on_cpu;
+	n->reader_t[HOOK_running - HOOK_wakeup] = reader->on;
+	n->reader_cpu[HOOK_running - HOOK_wakeup] = reader->on_cpu;
 	if (reader->waking_sk != (__u64)sk || reader->waking < announced)
 		return; /* it was preempted, not asleep, or woken for something else */
-	r->t[HOOK_wakeup] = reader->waking;
-	r->cpu[HOOK_wakeup] = reader->waking_cpu;
+	n->reader_t[0] = reader->waking;
+	n->reader_cpu[0] = reader->waking_cpu;
 }
 
 /* UDP: is the datagram that was just received the one that the turn waits for? */
@@ -93,16 +93,17 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 
 	if (!turn || (flags & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
-	if (turn->record.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
+	if (turn->now.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
 		return 0;
-	if (turn->record.proto == IPPROTO_TCP)
+	if (turn->now.proto == IPPROTO_TCP)
 		turn_begin_receive(turn); /* its arrival was not seen: the turn goes on without it */
-	else if (turn->phase != PHASE_RECEIVE)
+	else if (turn->now.phase != PHASE_RECEIVE)
 		return 0;
+	turn_read(turn);
 	take_wakeup(turn, sk);
 	hit(turn, HOOK_recv_exit, now);
-	turn->record.recv_bytes += ret;
-	turn->record.reads++;
+	turn->now.recv_bytes += ret;
+	turn->now.reads++;
 	return 0;
 }
 

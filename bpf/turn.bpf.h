@@ -3,36 +3,34 @@
  * The state machine that all rooms call. One `struct turn` lives in each traced socket's storage; a room
  * finds it with turn_of() and reports what happened. A turn alternates between sending and receiving:
  *
- *   client: [send … receive …] → record when the next send starts
- *   server: [receive … send …] → record when the send call returns, and again when the next receive
- *           starts if the turn went on after that (a further write, a retransmission)
+ *   client: [send … receive …] → over when it sends again
+ *   server: [receive … send …] → over when the send call returns; told again when the next message comes
+ *           if the turn went on after that (a further write, a retransmission)
  *
- * The sending half is touched by the application's CPU, the receiving half by the softirq's, so a softirq
- * neither clears nor emits the other half if it can help it: that would cost cache misses in the trip.
+ * Records are emitted when a send call returns: by then the message is on its way, and on another CPU the
+ * peer does not wait for this one any more.
  */
 #ifndef LAYOVER_TURN_BPF_H
 #define LAYOVER_TURN_BPF_H
 
 #include "kernel.h"
 #include "abi/config.h"
-#include "abi/record.h"
 #include "abi/state.h"
+#include "abi/turn.h"
 
 enum phase { PHASE_NONE, PHASE_SEND, PHASE_RECEIVE };
 
 struct turn {
-	struct turn_record record;
-	__u64 tx_skb; /* the packet that carried the last byte to the device layer */
+	struct turn_lines now;
+	__u64 tx_skb;               /* the packet that carried the last byte to the device layer */
 	__u64 taken_at;             /* UDP: when the last datagram was received */
 	__u32 ready, taken, wanted; /* UDP: datagrams queued, received, index of the one that counts */
-	__u8 phase;                 /* enum phase */
 	__u8 written;               /* UDP: the send call returned: the next packet is a new message */
 	__u8 resent;                /* tx_skb is a retransmission */
-	__u8 seen_ids;              /* SEEN_SEND, SEEN_RECV: the ids hold a number */
-	__u8 unsaid;                /* the sending half has changed since the record was emitted */
+	__u8 send_known;            /* send_id holds a number */
+	__u8 waiting;               /* `before` is to be emitted */
+	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
-
-enum { SEEN_SEND = 1, SEEN_RECV = 2 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -155,93 +153,136 @@ static __always_inline struct turn *turn_of(struct sock *sk)
 	turn = bpf_sk_storage_get(&turns, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!turn)
 		return NULL;
-	turn->record.role = role;
-	turn->record.proto = config.proto;
-	turn->record.flow = (__u32)config.client_port << 16 | config.server_port;
+	turn->now.role = role;
+	turn->now.proto = config.proto;
+	turn->now.flow = (__u32)config.client_port << 16 | config.server_port;
 	return turn;
 }
 
+/* hook is a constant wherever this is called, so that one store of each remains. */
 static __always_inline void hit(struct turn *turn, enum hook hook, __u64 now)
 {
-	turn->record.t[hook] = now;
-	turn->record.cpu[hook] = this_cpu();
+	struct turn_lines *n = &turn->now;
+
+	if (hook <= HOOK_re_xmit) {
+		n->send_t[hook] = now;
+		n->send_cpu[hook] = this_cpu();
+	} else if (hook <= HOOK_data_ready) {
+		n->softirq_t[hook - HOOK_irq] = now;
+	} else {
+		n->reader_t[hook - HOOK_wakeup] = now;
+		n->reader_cpu[hook - HOOK_wakeup] = this_cpu();
+	}
 }
 
-static __always_inline void turn_emit(struct turn *turn)
+static __always_inline void emit(struct turn_lines *lines)
 {
 	/* No wake-up: the reader comes between trips, not during one. */
-	if (bpf_ringbuf_output(&records, &turn->record, sizeof(turn->record), BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&records, lines, sizeof(*lines), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&counters.dropped, 1);
 }
 
-static __always_inline void clear_sending(struct turn_record *r)
+static __always_inline void emit_before(struct turn *turn)
 {
-	__builtin_memset(r->t, 0, HOOK_irq * sizeof(r->t[0]));
-	r->send_bytes = 0;
-	r->writes = 0;
-	r->flags = 0;
+	if (turn->waiting)
+		emit(&turn->before);
+	turn->waiting = 0;
 }
 
-static __always_inline void clear_receiving(struct turn_record *r)
+static __always_inline void clear_sending(struct turn_lines *n)
 {
-	__builtin_memset(&r->t[HOOK_irq], 0, (HOOKS - HOOK_irq) * sizeof(r->t[0]));
-	r->recv_bytes = 0;
-	r->reads = 0;
+	__builtin_memset(n->send_t, 0, sizeof(n->send_t));
+	n->send_bytes = 0;
+	n->writes = 0;
+	n->flags = 0;
+}
+
+static __always_inline void client_turn_is_over(struct turn *turn)
+{
+	struct turn_lines *n = &turn->now;
+
+	if (n->reader_t[HOOK_recv_exit - HOOK_wakeup]) {
+		emit_before(turn);
+		turn->before = *n;
+		turn->waiting = 1;
+		if (!config.emit_late)
+			emit_before(turn);
+	} else if (n->phase != PHASE_NONE) {
+		__sync_fetch_and_add(&counters.unfinished, 1);
+	}
+	__builtin_memset(n->softirq_t, 0, sizeof(n->softirq_t));
+	__builtin_memset(n->reader_t, 0, sizeof(n->reader_t));
 }
 
 /* The socket starts to send a message. Returns false when it is a further write of the same one. */
 static __always_inline bool turn_begin_send(struct turn *turn)
 {
-	if (turn->phase == PHASE_SEND && !turn->written)
+	struct turn_lines *n = &turn->now;
+
+	if (n->phase == PHASE_SEND && !turn->written)
 		return false;
-	if (turn->record.role == ROLE_CLIENT) {
-		if (turn->record.t[HOOK_recv_exit])
-			turn_emit(turn);
-		else if (turn->phase != PHASE_NONE)
-			__sync_fetch_and_add(&counters.unfinished, 1);
-		clear_receiving(&turn->record);
-	}
-	clear_sending(&turn->record);
-	turn->phase = PHASE_SEND;
+	if (n->role == ROLE_CLIENT)
+		client_turn_is_over(turn);
+	clear_sending(n);
+	n->phase = PHASE_SEND;
 	turn->written = 0;
 	return true;
 }
 
-/* The send call of a server returned: its turn is over, as far as can be told. */
+/* The send call returned: what is over, as far as can be told, is emitted. */
 static __always_inline void turn_end_send(struct turn *turn)
 {
-	if (turn->record.role != ROLE_SERVER || !turn->unsaid || !turn->record.t[HOOK_dev_xmit])
+	struct turn_lines *n = &turn->now;
+
+	emit_before(turn);
+	if (n->role != ROLE_SERVER || !n->unsaid || !n->send_t[HOOK_dev_xmit])
 		return;
-	turn_emit(turn);
-	turn->unsaid = 0;
+	emit(n);
+	n->unsaid = 0;
 }
 
 /* A message starts to arrive at the socket. Nothing happens for a further packet of the same one. */
 static __always_inline void turn_begin_receive(struct turn *turn)
 {
-	if (turn->phase == PHASE_RECEIVE)
+	struct turn_lines *n = &turn->now;
+
+	if (n->phase == PHASE_RECEIVE)
 		return;
-	if (turn->record.role == ROLE_SERVER) {
-		if (turn->unsaid && turn->record.t[HOOK_dev_queue])
-			turn_emit(turn);
-		turn->unsaid = 0;
-		clear_receiving(&turn->record);
+	if (n->role == ROLE_SERVER) {
+		if (n->unsaid)
+			emit(n);
+		n->unsaid = 0;
+		__builtin_memset(n->softirq_t, 0, sizeof(n->softirq_t));
 	}
-	turn->phase = PHASE_RECEIVE;
+	n->unread = 1;
+	n->phase = PHASE_RECEIVE;
+}
+
+/* Something is read: at the start of a message, what is known of the reader is of the message before. */
+static __always_inline void turn_read(struct turn *turn)
+{
+	struct turn_lines *n = &turn->now;
+
+	if (!n->unread)
+		return;
+	n->unread = 0;
+	__builtin_memset(n->reader_t, 0, sizeof(n->reader_t));
+	n->recv_bytes = 0;
+	n->reads = 0;
 }
 
 /* The hooks that the packet passed before its socket was known. */
 static __always_inline void turn_take_arrival(struct turn *turn, __u64 key)
 {
 	struct arrival *a = arrival_slot(key);
-	struct turn_record *r = &turn->record;
+	struct turn_lines *n = &turn->now;
 	bool mine = a->key == key;
 
-	r->t[HOOK_irq] = mine ? a->irq : 0;
-	r->cpu[HOOK_irq] = a->irq_cpu;
-	r->t[HOOK_softirq] = mine ? a->softirq : 0;
-	r->t[HOOK_stack_in] = mine ? a->stack_in : 0;
-	r->cpu[HOOK_softirq] = r->cpu[HOOK_stack_in] = a->cpu;
+	n->softirq_t[0] = mine ? a->irq : 0;
+	n->softirq_t[HOOK_softirq - HOOK_irq] = mine ? a->softirq : 0;
+	n->softirq_t[HOOK_stack_in - HOOK_irq] = mine ? a->stack_in : 0;
+	n->softirq_cpu[CPU_OF_IRQ] = a->irq_cpu;
+	n->softirq_cpu[CPU_OF_SOFTIRQ] = a->cpu;
 }
 
 #endif

@@ -11,7 +11,8 @@ struct config {
 	__u16 client_port, server_port; /* of the flow to trace, host order; 0/0: none */
 	__u8 proto;                     /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 by_bytes; /* TCP: find arrivals by sequence number, because packets may be merged */
-	__u8 pad[2];
+	__u8 emit_late; /* a client's turn is emitted when its next send call returns, not when it starts */
+	__u8 pad;
 	__u64 driver_seq_mask; /* UDP: which bits of the payload's first 8 bytes are the driver's number */
 	__u32 pad2;
 	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send family of system calls */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the kernel side tells the user side: one record per turn of one socket. */
+/* What is known of one turn of one socket. abi/turn.h has it as the kernel side emits it. */
 #ifndef LAYOVER_ABI_RECORD_H
 #define LAYOVER_ABI_RECORD_H
 

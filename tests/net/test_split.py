@@ -73,11 +73,17 @@ def test_sums(tmp_path, proto, size, family):
 
 
 def test_stages_of_tcp_over_veth(tmp_path):
-    keys = list(lab(tmp_path, "-i", 101)["stages"])
-    leg = ["softirq", "driver", "stack", "socket", "notify", "wakeup", "reader", "receive"]
+    leg = ["softirq", "driver", "stack", "socket", "notify", "wakeup", "receive"]
     sends = ["send", "qdisc", "wire"]
-    assert keys == (["client.user"] + [f"client.{s}" for s in sends] + [f"server.{s}" for s in leg] +
-                    ["server.app"] + [f"server.{s}" for s in sends] + [f"client.{s}" for s in leg])
+    assert list(lab(tmp_path, "-i", 101)["stages"]) == keys_of(sends, leg)
+    sends.insert(0, "syscall")
+    leg.insert(-1, "reader")
+    assert list(lab(tmp_path, "-i", 101, "--hooks", "+copy,+send_enter")["stages"]) == keys_of(sends, leg)
+
+
+def keys_of(sends, leg):
+    return (["client.user"] + [f"client.{s}" for s in sends] + [f"server.{s}" for s in leg] +
+            ["server.app"] + [f"server.{s}" for s in sends] + [f"client.{s}" for s in leg])
 
 
 @pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
@@ -199,11 +205,12 @@ def test_rps_to_the_other_cpu(hosts, tmp_path, proto):
 def test_any_hook_may_be_missing(tmp_path, proto):
     hooks = ["send_enter", "send_tcp", "send_exit", "dev_xmit", "irq", "softirq", "stack_in",
              "data_ready", "wakeup", "running", "copy"]
-    whole = medians(lab(tmp_path, *proto, "-i", 503, *same_cpu()))
+    all_hooks = "+send_enter,+copy"
+    whole = medians(lab(tmp_path, *proto, "-i", 503, *same_cpu(), "--hooks", all_hooks))
     for hook in hooks:
         if hook == "data_ready" and proto:
             continue  # nothing else tells which datagram arrived
-        result = lab(tmp_path, *proto, "-i", 503, *same_cpu(), "--hooks", f"-{hook}")
+        result = lab(tmp_path, *proto, "-i", 503, *same_cpu(), "--hooks", f"{all_hooks},-{hook}")
         assert len(result["rows"]) == 503
         for row in result["rows"]:
             assert sum(v for k, v in row.items() if "." in k and k.endswith("_ns")) == row["rtt_ns"]

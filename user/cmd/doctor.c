@@ -111,6 +111,15 @@ static bool has_probe(int hook)
 	return false;
 }
 
+/* It could be taken, and is not by default. */
+static bool is_spare(const struct findings *f, int hook)
+{
+	for (int i = 0; i < probe_count; i++)
+		if ((int)probes[i].hook == hook && !f->errors[i])
+			return true;
+	return false;
+}
+
 static int print_json(const struct findings *f)
 {
 	json_t *out = view_json_header("doctor"), *rows = json_array(), *missing = json_array();
@@ -147,9 +156,15 @@ static void print_rows(const struct findings *f)
 			printf(": %s", strerror(-f->errors[i]));
 		putchar('\n');
 	}
-	for (int h = 0; h < HOOKS; h++)
-		if (has_probe(h) && !f->taken[h])
+	for (int h = 0; h < HOOKS; h++) {
+		if (!has_probe(h) || f->taken[h])
+			continue;
+		if (is_spare(f, h))
+			printf("Without %s, which '--hooks +%s' takes: %s.\n", hook_infos[h].name,
+			       hook_infos[h].name, costs[h].cost);
+		else
 			printf("Without %s: %s.\n", hook_infos[h].name, costs[h].cost);
+	}
 }
 
 static void print_text(const struct findings *f)

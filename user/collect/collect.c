@@ -13,6 +13,7 @@
 #include "abi/config.h"
 #include "abi/message.h"
 #include "abi/state.h"
+#include "abi/turn.h"
 #include "base/error.h"
 #include "collect/probes.h"
 #include "layover.skel.h"
@@ -42,12 +43,39 @@ static struct bpf_program *program_of(const struct collect *c, int row)
 	return bpf_object__find_program_by_name(c->skel->obj, probes[row].program);
 }
 
+static void unfold(const struct turn_lines *lines, struct turn_record *r)
+{
+	*r = (struct turn_record){
+		.send_id = lines->send_id,
+		.recv_id = lines->recv_id,
+		.flow = lines->flow,
+		.send_bytes = lines->send_bytes,
+		.recv_bytes = lines->recv_bytes,
+		.writes = lines->writes,
+		.reads = lines->reads,
+		.role = lines->role,
+		.proto = lines->proto,
+		.flags = lines->flags,
+	};
+	memcpy(&r->t[HOOK_send_enter], lines->send_t, sizeof(lines->send_t));
+	memcpy(&r->t[HOOK_irq], lines->softirq_t, sizeof(lines->softirq_t));
+	memcpy(&r->t[HOOK_wakeup], lines->reader_t, sizeof(lines->reader_t));
+	memcpy(&r->cpu[HOOK_send_enter], lines->send_cpu, sizeof(lines->send_cpu));
+	memcpy(&r->cpu[HOOK_wakeup], lines->reader_cpu, sizeof(lines->reader_cpu));
+	for (int hook = HOOK_softirq; hook <= HOOK_data_ready; hook++)
+		r->cpu[hook] = lines->softirq_cpu[CPU_OF_SOFTIRQ];
+	r->cpu[HOOK_irq] = lines->softirq_cpu[CPU_OF_IRQ];
+}
+
 static int take_record(void *arg, void *data, size_t size)
 {
 	struct collect *c = arg;
+	struct turn_record record;
 
-	if (size == sizeof(struct turn_record))
-		c->sink(c->arg, data);
+	if (size != sizeof(struct turn_lines))
+		return 0;
+	unfold(data, &record);
+	c->sink(c->arg, &record);
 	return 0;
 }
 
@@ -76,6 +104,7 @@ static void configure(struct collect *c, int proto)
 					       SYS_writev};
 
 	c->skel->bss->config.proto = (uint8_t)proto;
+	c->skel->bss->config.emit_late = (collect_hooks(c) >> HOOK_send_exit) & 1;
 	for (int i = 0; i < SEND_CALLS; i++)
 		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
 }

@@ -141,6 +141,8 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 		return wish->hardware;
 	if (p->use == PROBE_LEAN && send_known && !(wish->with & bit))
 		return false;
+	if (p->use == PROBE_EXTRA && !(wish->with & bit))
+		return false;
 	/* Further functions of the same kind cover the other address family. */
 	return before < 0 || (p->kind != PROBE_TP && probes[before].kind == p->kind);
 }

@@ -28,18 +28,6 @@ void overhead_block(uint64_t *rtt_ns, size_t n, double out[2])
 	out[P99] = (double)rtt_ns[(n - 1) * 99 / 100];
 }
 
-/* 97.5 % quantile of Student's t with f degrees of freedom (Cornish-Fisher; 1 and 2 are exact). */
-static double student_t(double f)
-{
-	const double z = 1.959964;
-
-	if (f < 1.5)
-		return 12.706;
-	if (f < 2.5)
-		return 4.303;
-	return z + (pow(z, 3) + z) / (4 * f) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * f * f);
-}
-
 static double median(double *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), by_double);
@@ -50,7 +38,8 @@ static struct overhead_figure figure_of(const struct overhead_pair *pairs, size_
 					double *scratch)
 {
 	struct overhead_figure f = {0};
-	double squares = 0, half;
+	double skip = floor(((double)n - 1.96 * sqrt((double)n)) / 2);
+	size_t outer = skip > 0 ? (size_t)skip : 0;
 
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = pairs[i].off[which];
@@ -59,12 +48,10 @@ static struct overhead_figure figure_of(const struct overhead_pair *pairs, size_
 		scratch[i] = pairs[i].on[which];
 	f.on_ns = median(scratch, n);
 	for (size_t i = 0; i < n; i++)
-		f.difference_ns += (pairs[i].on[which] - pairs[i].off[which]) / (double)n;
-	for (size_t i = 0; i < n; i++)
-		squares += pow(pairs[i].on[which] - pairs[i].off[which] - f.difference_ns, 2);
-	half = student_t((double)n - 1) * sqrt(squares / (double)(n - 1) / (double)n);
-	f.low_ns = f.difference_ns - half;
-	f.high_ns = f.difference_ns + half;
+		scratch[i] = pairs[i].on[which] - pairs[i].off[which];
+	f.difference_ns = median(scratch, n);
+	f.low_ns = scratch[outer];
+	f.high_ns = scratch[n - 1 - outer];
 	return f;
 }
 

@@ -175,8 +175,8 @@ static void keep_cpus(const struct turn_record *from, const struct turn_record *
 		cpu[CPU_IRQ] = to->cpu[HOOK_irq];
 	if (to->t[HOOK_stack_in])
 		cpu[CPU_SOFTIRQ] = to->cpu[HOOK_stack_in];
-	if (to->t[HOOK_data_ready])
-		cpu[CPU_WAKER] = to->cpu[HOOK_data_ready];
+	if (to->t[HOOK_wakeup] || to->t[HOOK_data_ready])
+		cpu[CPU_WAKER] = to->cpu[to->t[HOOK_wakeup] ? HOOK_wakeup : HOOK_data_ready];
 	if (to->t[HOOK_recv_exit])
 		cpu[CPU_READER] = to->cpu[HOOK_recv_exit];
 }
