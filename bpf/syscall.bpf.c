@@ -96,7 +96,7 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 	if (turn->now.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
 		return 0;
 	if (turn->now.proto == IPPROTO_TCP)
-		turn_begin_receive(turn); /* its arrival was not seen: the turn goes on without it */
+		turn_begin_receive(turn); /* its arrival was not seen: go on without it */
 	else if (turn->now.phase != PHASE_RECEIVE)
 		return 0;
 	turn_read(turn);
@@ -114,13 +114,15 @@ int BPF_PROG(recv_exit, struct sock *sk, int ret, int flags)
 }
 
 SEC("fexit/inet_recvmsg")
-int BPF_PROG(recv_exit_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int flags, int ret)
+int BPF_PROG(recv_exit_fexit, struct socket *sock, struct msghdr *msg, unsigned long size,
+	     int flags, int ret)
 {
 	return received(sock->sk, ret, flags);
 }
 
 SEC("fexit/inet6_recvmsg")
-int BPF_PROG(recv_exit6_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int flags, int ret)
+int BPF_PROG(recv_exit6_fexit, struct socket *sock, struct msghdr *msg, unsigned long size,
+	     int flags, int ret)
 {
 	return received(sock->sk, ret, flags);
 }

@@ -24,8 +24,8 @@ struct turn {
 	struct turn_lines now;
 	__u64 tx_skb;               /* the packet that carried the last byte to the device layer */
 	__u64 taken_at;             /* UDP: when the last datagram was received */
-	__u32 ready, taken, wanted; /* UDP: datagrams queued, received, index of the one that counts */
-	__u8 written;               /* UDP: the send call returned: the next packet is a new message */
+	__u32 ready, taken, wanted; /* UDP: datagrams queued, received, which one counts */
+	__u8 written;               /* UDP: the send returned: the next packet is a new message */
 	__u8 resent;                /* tx_skb is a retransmission */
 	__u8 send_known;            /* send_id holds a number */
 	__u8 waiting;               /* `before` is to be emitted */

@@ -15,12 +15,12 @@ struct config {
 	__u8 pad;
 	__u64 driver_seq_mask; /* UDP: which bits of the payload's first 8 bytes are the driver's number */
 	__u32 pad2;
-	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send family of system calls */
+	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send system calls */
 };
 
 struct counters {
-	__u64 records; /* handed to the ring buffer */
-	__u64 dropped; /* not taken by the ring buffer: it was full */
+	__u64 records;    /* handed to the ring buffer */
+	__u64 dropped;    /* not taken by the ring buffer: it was full */
 	__u64 unfinished; /* turns given up because a new message started first */
 };
 

@@ -31,7 +31,7 @@ struct turn_record {
 	__u32 send_bytes; /* as the send calls returned */
 	__u32 recv_bytes; /* as the receive calls returned */
 	__u16 writes, reads;
-	__u8 role; /* enum role */
+	__u8 role;  /* enum role */
 	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 flags; /* enum record_flags */
 	__u8 pad[5];

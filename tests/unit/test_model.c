@@ -556,7 +556,8 @@ static void test_overhead(void **state)
 	for (int i = 0; i < 101; i++) {
 		pairs[i] = (struct overhead_pair){{1000, 2000}, {1000 + i, 2000 + 2 * i}};
 		if (i > 90)
-			pairs[i].on[0] = 1e9; /* outliers move neither the median nor the interval */
+			pairs[i].on[0] =
+				1e9; /* outliers move neither the median nor the interval */
 	}
 	overhead_of(pairs, 101, &overhead);
 	assert_true(overhead.p50.difference_ns == 50 && overhead.p99.difference_ns == 100);

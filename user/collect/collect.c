@@ -90,8 +90,10 @@ static int load(struct collect *c)
 		bpf_program__set_autoload(program_of(c, i), c->chosen[i]);
 	rc = layover_bpf__load(c->skel);
 	if (rc)
-		return err_set(rc, "the kernel did not take the BPF programs: %s; LAYOVER_DEBUG=1 shows why",
-			       strerror(-rc));
+		return err_set(
+			rc,
+			"the kernel did not take the BPF programs: %s; LAYOVER_DEBUG=1 shows why",
+			strerror(-rc));
 	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.records), take_record, c, NULL);
 	if (!c->ring)
 		return err_set(-errno, "cannot map the record buffer: %s", strerror(errno));
@@ -117,7 +119,8 @@ static int choose(struct collect *c, const int *errors, const struct probe_wish 
 	lacking = probes_lacking(c->chosen, wish->proto);
 	if (lacking < 0)
 		return 0;
-	return err_set(-ENOENT, "there is no split without the hook %s; 'layover doctor' tells more",
+	return err_set(-ENOENT,
+		       "there is no split without the hook %s; 'layover doctor' tells more",
 		       hook_infos[lacking].name);
 }
 
@@ -164,7 +167,8 @@ int collect_attach(struct collect *c)
 			int rc = -errno;
 
 			collect_detach(c);
-			return err_set(rc, "cannot attach to %s: %s", probes[i].target, strerror(-rc));
+			return err_set(rc, "cannot attach to %s: %s", probes[i].target,
+				       strerror(-rc));
 		}
 	}
 	return 0;

@@ -49,9 +49,10 @@ int probes_test(int errors[PROBES_MAX]);
 
 /* What decides which rows are chosen. */
 struct probe_wish {
-	int proto;        /* IPPROTO_TCP or IPPROTO_UDP */
-	bool hardware;    /* packets may come from a device with interrupts */
-	uint32_t with;    /* mask of enum hook: LEAN and EXTRA hooks to take although they are not needed */
+	int proto;     /* IPPROTO_TCP or IPPROTO_UDP */
+	bool hardware; /* packets may come from a device with interrupts */
+	uint32_t
+		with; /* mask of enum hook: LEAN and EXTRA hooks to take although they are not needed */
 	uint32_t without; /* mask of enum hook: hooks to leave out */
 };
 

@@ -10,7 +10,7 @@ enum { STEPS_MAX = 2 * HOOKS };
 static const uint32_t STRONG = 1u << HOOK_dev_queue | 1u << HOOK_dev_xmit | 1u << HOOK_recv_exit;
 
 /* Masks of hooks by role and kind, from abi/hooks.def. */
-#define MASK_OF_ANCHOR(name)  | 1u << HOOK_##name
+#define MASK_OF_ANCHOR(name) | 1u << HOOK_##name
 #define MASK_OF_CONTEXT(name)
 #define MASK_OF_SIDE(name)
 static const uint32_t ANCHORS = 0
@@ -23,7 +23,7 @@ struct step {
 	uint64_t t; /* 0: left out */
 	int hook;
 	enum side sender; /* of the leg it belongs to */
-	bool before_gap;  /* what follows happens where no hook is: the other host, the application */
+	bool before_gap;  /* what follows has no hook: the other host, the application */
 };
 
 /* Where the server's times come from. */
@@ -37,11 +37,12 @@ struct path {
 	bool disorder;
 };
 
-static void add_hooks(struct path *path, const struct turn_record *record, enum side sender, int from,
-		      int to)
+static void add_hooks(struct path *path, const struct turn_record *record, enum side sender,
+		      int from, int to)
 {
 	for (int hook = from; hook <= to; hook++)
-		path->steps[path->count++] = (struct step){record->t[hook], hook, sender, hook == to};
+		path->steps[path->count++] =
+			(struct step){record->t[hook], hook, sender, hook == to};
 }
 
 static void add_leg(struct path *path, enum side sender, const struct turn_record *from,
@@ -67,8 +68,8 @@ static void drop_late(struct path *path, uint64_t end)
 		if (!step->t)
 			continue;
 		if (step->t > limit) {
-			path->disorder |= step->hook != HOOK_send_exit && step->hook != HOOK_re_queue &&
-					  step->hook != HOOK_re_xmit;
+			path->disorder |= step->hook != HOOK_send_exit &&
+					  step->hook != HOOK_re_queue && step->hook != HOOK_re_xmit;
 			step->t = 0;
 		} else if (STRONG & 1u << step->hook) {
 			limit = step->t;
@@ -233,8 +234,8 @@ static void split(struct path *path, const struct turn_record *client,
 	out->flags = flags_of(path, client, server, hooks);
 }
 
-void path_split(const struct turn_record *client, const struct turn_record *server, uint64_t start_ns,
-		uint64_t rtt_ns, uint32_t hooks, struct trip *out)
+void path_split(const struct turn_record *client, const struct turn_record *server,
+		uint64_t start_ns, uint64_t rtt_ns, uint32_t hooks, struct trip *out)
 {
 	struct path path = {.server = server ? SERVER_NEAR : SERVER_UNKNOWN};
 
@@ -247,7 +248,8 @@ void path_split(const struct turn_record *client, const struct turn_record *serv
 static uint64_t departure(const struct turn_record *record)
 {
 	for (int hook = HOOK_irq - 1; hook >= 0; hook--)
-		if (hook != HOOK_send_exit && record->t[hook]) /* the call returns later than the packet leaves */
+		/* The call returns later than the packet leaves. */
+		if (hook != HOOK_send_exit && record->t[hook])
 			return record->t[hook];
 	return 0;
 }
@@ -297,8 +299,8 @@ static bool reconcile(struct turn_record *client, struct turn_record *server, bo
 }
 
 void path_split_far(const struct turn_record *client, const struct turn_record *server,
-		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks, uint32_t server_hooks,
-		    struct trip *out)
+		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks,
+		    uint32_t server_hooks, struct trip *out)
 {
 	struct turn_record near = *client, far = *server;
 	struct path path = {.server = SERVER_FAR};
