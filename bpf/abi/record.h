@@ -12,6 +12,8 @@ enum hook {
 	HOOKS
 };
 
+enum { HOOKS_PADDED = (HOOKS + 3) & ~3 }; /* so that 16-bit fields fill 64-bit words */
+
 enum role { ROLE_NONE, ROLE_CLIENT, ROLE_SERVER };
 
 enum record_flags {
@@ -25,7 +27,7 @@ enum record_flags {
  */
 struct turn_record {
 	__u64 t[HOOKS];
-	__u16 cpu[HOOKS];
+	__u16 cpu[HOOKS_PADDED];
 	__u64 send_id, recv_id;
 	__u32 flow;       /* client port << 16 | server port */
 	__u32 send_bytes; /* as the send calls returned */
@@ -37,6 +39,6 @@ struct turn_record {
 	__u8 pad[5];
 };
 
-_Static_assert(sizeof(struct turn_record) == HOOKS * 10 + 16 + 24, "no hidden padding");
+_Static_assert(sizeof(struct turn_record) == HOOKS * 8 + HOOKS_PADDED * 2 + 16 + 24, "no hidden padding");
 
 #endif

@@ -140,6 +140,25 @@ def test_threaded_napi(machine):
     assert result["stages"]["client.softirq"]["count"] >= 0.9 * 503  # the thread's wake-up
 
 
+@pytest.mark.parametrize("proto", PROTOS, ids=["tcp", "udp"])
+def test_hardware_timestamps(machine, proto):
+    words = [machine.guest.peer_address, "-i", 503, "--hw-timestamps", *proto]
+    if machine.nic != "igb":
+        run = machine.guest.run("layover ping " + " ".join(map(str, words)), 60)
+        assert run.rc == 3 and "no hardware transmit timestamps" in run.out
+        return
+    result = machine.ping(*words)
+    assert_exact(result, 503)
+    assert result["nic"]["stamped"] >= 0.95 * 503
+    assert 0 < result["nic"]["clock_uncertainty_ns"] < 100_000
+    stage = result["stages"]["client.nic"]
+    # Between dev_xmit and the reply's first hook: after the one, and well before the other.
+    assert stage["count"] >= 0.95 * 503
+    assert 0 < stage["p50_ns"] < result["rtt"]["p50_ns"] / 2
+    # And off again.
+    assert "client.nic" not in machine.ping(*words[:3], rows=False)["stages"]
+
+
 def hook_table():
     names = list(KERNELS)
     yield "| hook | taken at | " + " | ".join(names) + " |"

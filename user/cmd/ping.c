@@ -41,6 +41,7 @@ enum option_key {
 	KEY_NO_SPLIT,
 	KEY_OVERHEAD,
 	KEY_HOOKS,
+	KEY_HW_TIMESTAMPS,
 };
 
 struct ping_options {
@@ -49,7 +50,7 @@ struct ping_options {
 	const char *dump;
 	enum split_mode split;
 	uint32_t hooks_with, hooks_without; /* masks of enum hook */
-	bool lab, json, overhead, time_given;
+	bool lab, json, overhead, hw_timestamps, time_given;
 };
 
 static const struct argp_option options[] = {
@@ -90,6 +91,8 @@ static const struct argp_option options[] = {
 	 "alternate blocks with and without hooks: what the hooks themselves cost", 4},
 	{"hooks", KEY_HOOKS, "LIST", 0,
 	 "leave out hooks or add optional ones: -copy,+send_enter; 'layover doctor' lists them", 4},
+	{"hw-timestamps", KEY_HW_TIMESTAMPS, NULL, 0,
+	 "have the NIC stamp what it sends: the driver and NIC become a stage of their own", 4},
 	{NULL, 0, NULL, 0, "Output:", 5},
 	{"json", 'j', NULL, 0, "print JSON", 5},
 	{"dump", KEY_DUMP, "FILE", 0, "write one CSV row per measured trip to FILE", 5},
@@ -200,6 +203,9 @@ static error_t parse_flag(int key, struct ping_options *o)
 	case KEY_NO_SPLIT:
 		o->split = SPLIT_NEVER;
 		return 0;
+	case KEY_HW_TIMESTAMPS:
+		o->hw_timestamps = true;
+		return 0;
 	case KEY_OVERHEAD:
 		o->overhead = true;
 		return 0;
@@ -221,6 +227,8 @@ static int finish_options(struct ping_options *o)
 		o->plan.client_cpu = cpus_nth(0);
 	if (o->lab && o->plan.server_cpu < 0)
 		o->plan.server_cpu = cpus_nth(o->plan.client_cpu == cpus_nth(1) ? 0 : 1);
+	if (o->hw_timestamps && (o->overhead || o->split == SPLIT_NEVER))
+		return err_set(-EINVAL, "--hw-timestamps goes neither with --overhead nor --no-split");
 	return plan_check(&o->plan);
 }
 
@@ -300,7 +308,9 @@ static int measure(struct run *run, struct tracing *tracing, const char *target,
 	atomic_store(&running, run->client);
 	if (atomic_load(&stopped_at))
 		client_stop(run->client);
-	if (tracing->collect)
+	if (tracing->collect && tracing->hw_timestamps)
+		rc = client_hw_timestamps(run->client);
+	if (!rc && tracing->collect)
 		rc = tracing_start(tracing, run);
 	if (!rc)
 		rc = run_measure(run);
@@ -325,6 +335,7 @@ static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 
 	if (o->split == SPLIT_NEVER)
 		return EXIT_OK;
+	tracing->hw_timestamps = o->hw_timestamps;
 	rc = tracing_open(tracing, &wish, o->overhead);
 	if (!rc)
 		return EXIT_OK;
@@ -362,6 +373,8 @@ static int run_to_target(const struct ping_options *o, struct run *run, struct t
 	if (code != EXIT_OK)
 		return code;
 	rc = measure(run, tracing, o->target, client_plain_socket, NULL);
+	if (rc == -EOPNOTSUPP) /* --hw-timestamps */
+		return say_error(EXIT_CANNOT, "%s", err_text(rc));
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
@@ -428,6 +441,7 @@ static int compute(const struct run *run, struct tracing *tracing, struct split 
 		report->split = split;
 		report->trips = &tracing->join.trips;
 		report_server(tracing, report);
+		report->nic = tracing->nic;
 	}
 	if (tracing->overhead)
 		overhead_of(tracing->pairs, tracing->pair_count, &report->overhead);

@@ -121,6 +121,8 @@ static int between(void *arg)
 	bool on = true;
 	int rc = t->overhead ? alternate(t, &on) : 0;
 
+	if (!rc && client_nic(t->run->client))
+		rc = nic_settle(client_nic(t->run->client));
 	if (!rc && t->remote.traced)
 		rc = drain_far(t, on);
 	if (!rc)
@@ -165,6 +167,11 @@ static int ask_server(struct tracing *t)
 	return 0;
 }
 
+static uint64_t nic_time_of(const void *nic, size_t trip)
+{
+	return nic_time(nic, trip);
+}
+
 int tracing_start(struct tracing *t, struct run *run)
 {
 	const struct load_flow *flow = client_flow(run->client);
@@ -180,6 +187,8 @@ int tracing_start(struct tracing *t, struct run *run)
 		rc = ask_server(t);
 	if (rc)
 		return rc;
+	t->join.nic = client_nic(run->client);
+	t->join.nic_time = t->join.nic ? nic_time_of : NULL;
 	collect_set_flow(t->collect, flow->client_port, flow->server_port, run->plan->bytes);
 	return collect_attach(t->collect);
 }
@@ -187,6 +196,8 @@ int tracing_start(struct tracing *t, struct run *run)
 int tracing_finish(struct tracing *t)
 {
 	collect_counters(t->collect, &t->counters);
+	if (client_nic(t->run->client))
+		nic_report(client_nic(t->run->client), &t->nic);
 	collect_detach(t->collect);
 	if (t->remote.traced && drain_far(t, false)) {
 		/* A server that hangs at the end costs its part of the last trips, not the measurement. */

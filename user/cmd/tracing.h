@@ -23,6 +23,9 @@ struct tracing {
 	uint32_t with, without; /* masks of enum hook, for both ends */
 	struct remote remote;
 
+	bool hw_timestamps;    /* wanted */
+	struct nic_report nic; /* --hw-timestamps; interface is empty without */
+
 	/* --overhead: blocks alternate between hooks attached and detached. */
 	bool overhead;
 	struct overhead_pair *pairs;

@@ -34,6 +34,7 @@ struct load_client {
 	struct sockaddr *to; /* NULL: the socket is connected */
 	socklen_t to_len;
 	struct sockaddr_storage from; /* of the last reply, when not connected */
+	struct nic_clock *nic;        /* NULL: no timestamps of the NIC */
 	uint64_t seq;                 /* of the trip under way, or of the last one */
 
 	/* Bookkeeping of trips that went wrong. */
@@ -294,6 +295,8 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 		out->start_ns[out->count] = start;
 		out->rtt_ns[out->count++] = *end - start;
 	}
+	if (c->nic)
+		nic_take(c->nic, out ? out->count - 1 : NIC_NO_TRIP);
 	return 0;
 }
 
@@ -411,10 +414,21 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 	return 0;
 }
 
+int client_hw_timestamps(struct load_client *c)
+{
+	return nic_open(&c->nic, c->fd);
+}
+
+struct nic_clock *client_nic(struct load_client *c)
+{
+	return c->nic;
+}
+
 void client_close(struct load_client *c)
 {
 	if (!c)
 		return;
+	nic_close(c->nic);
 	if (c->watched)
 		watchdog_close(&c->dog);
 	connection_close(&c->link);

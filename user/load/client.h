@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "load/nic.h"
 #include "load/plan.h"
 #include "load/samples.h"
 
@@ -45,6 +46,13 @@ const char *client_server_kernel(const struct load_client *client);
 
 /* The control connection, on which to talk between blocks only (load/remote.h). */
 int client_control(const struct load_client *client);
+
+/*
+ * Takes the NIC's own transmit timestamp of every trip from now on, between trips. 0 or -errno with a
+ * sentence. client_nic() is NULL without it; valid until client_close().
+ */
+int client_hw_timestamps(struct load_client *client);
+struct nic_clock *client_nic(struct load_client *client);
 
 /*
  * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns

@@ -116,6 +116,7 @@ static int place(struct join *join, const struct turn_record *client,
 		 size_t count)
 {
 	uint64_t sent = first_time(client);
+	struct turn_record mine;
 	struct trip trip;
 	size_t i;
 
@@ -125,11 +126,14 @@ static int place(struct join *join, const struct turn_record *client,
 	i = join->next_trip;
 	if (i == count || start_ns[i] > sent || start_ns[i] + rtt_ns[i] < client->t[HOOK_recv_exit])
 		return 0; /* warm-up, a settling trip, or a turn that the driver did not count */
+	mine = *client;
+	if (join->nic_time)
+		mine.t[HOOK_nic_xmit] = join->nic_time(join->nic, i);
 	if (server && join->far.used)
-		path_split_far(client, server, start_ns[i], rtt_ns[i], join->hooks, join->far.hooks,
+		path_split_far(&mine, server, start_ns[i], rtt_ns[i], join->hooks, join->far.hooks,
 			       &trip);
 	else
-		path_split(client, server, start_ns[i], rtt_ns[i], join->hooks, &trip);
+		path_split(&mine, server, start_ns[i], rtt_ns[i], join->hooks, &trip);
 	join->next_trip++;
 	return trips_set(&join->trips, i, &trip);
 }

@@ -33,6 +33,9 @@ struct far_end {
 };
 
 struct join {
+	/* When a trip's message left the NIC, by the client's clock; 0: not known. NULL: never known. */
+	uint64_t (*nic_time)(const void *nic, size_t trip);
+	const void *nic;
 	uint32_t hooks; /* mask of the hooks that were loaded */
 	struct far_end far;
 	struct record_queue clients, servers;

@@ -49,7 +49,7 @@ static void add_leg(struct path *path, enum side sender, const struct turn_recor
 		    const struct turn_record *to)
 {
 	if (from)
-		add_hooks(path, from, sender, HOOK_send_enter, HOOK_re_xmit);
+		add_hooks(path, from, sender, HOOK_send_enter, HOOK_nic_xmit);
 	if (to)
 		add_hooks(path, to, sender, HOOK_irq, HOOK_recv_exit);
 }
@@ -126,7 +126,7 @@ static int stage_of(const struct step *step, bool held)
 /* The stage that fills the gap after a step, ended by whichever hook comes next. */
 static int gap_after(const struct step *step, enum server_clock server)
 {
-	bool transmitted = step->hook <= HOOK_re_xmit;
+	bool transmitted = step->hook <= HOOK_nic_xmit;
 
 	if (transmitted && server == SERVER_FAR)
 		return STAGE_client_network;

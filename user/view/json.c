@@ -168,6 +168,12 @@ int view_json(const struct report *report)
 		json_object_set_new(out, "server", server_object(&report->server));
 		json_object_set_new(out, "counters", counters_object(report));
 	}
+	if (report->nic.interface[0])
+		json_object_set_new(out, "nic",
+				    json_pack("{s:s, s:I, s:I}", "interface", report->nic.interface,
+					      "stamped", (json_int_t)report->nic.stamped,
+					      "clock_uncertainty_ns",
+					      (json_int_t)report->nic.uncertainty_ns));
 	if (report->overhead.pairs >= 2)
 		json_object_set_new(out, "overhead",
 				    json_pack("{s:I, s:o, s:o}", "pairs",

@@ -215,6 +215,20 @@ static void print_server(const struct server_report *server)
 	print_wrapped(line);
 }
 
+static void print_nic(const struct nic_report *nic)
+{
+	char line[256];
+
+	if (!nic->interface[0])
+		return;
+	snprintf(line, sizeof(line),
+		 "%s stamped %llu trips; its clock is known to +-%llu ns, and so are client.nic and what "
+		 "follows it.",
+		 nic->interface, (unsigned long long)nic->stamped,
+		 (unsigned long long)nic->uncertainty_ns);
+	print_wrapped(line);
+}
+
 static void print_counters(const struct report *report)
 {
 	const struct split *split = report->split;
@@ -253,6 +267,7 @@ void view_text(const struct report *report)
 	if (report->split) {
 		print_verdict(&style, report->split);
 		print_server(&report->server);
+		print_nic(&report->nic);
 		print_counters(report);
 	}
 	if (report->overhead.pairs)

@@ -32,6 +32,7 @@ struct report {
 	const struct split *split;        /* NULL: latency only */
 	const struct trips *trips;        /* with split */
 	struct server_report server;      /* with split */
+	struct nic_report nic;            /* interface is empty without --hw-timestamps */
 	struct collect_counters counters; /* of both ends together */
 	struct overhead overhead;         /* pairs is 0 when it was not asked for */
 };
