@@ -265,7 +265,7 @@ def test_client_of_another_version(pair):
         stranger.sendall(frame({"type": "hello", "protocol": 977, "version": "9.8.7"}))
         answer = read_frame(stranger)
         assert answer["type"] == "error" and answer["protocol"] == 2
-        assert "protocol 977 (layover 9.8.7)" in answer["text"] and "protocol 1 (" in answer["text"]
+        assert "protocol 977 (layover 9.8.7)" in answer["text"] and "protocol 2 (" in answer["text"]
         assert serves_on(pair)
         lines = said(server)
         assert len(lines) == 1 and "protocol 977 (layover 9.8.7)" in lines[0], lines
