@@ -141,6 +141,8 @@ man: $(MAN)
 
 # --- tests ---------------------------------------------------------------------------------------
 
+PYTEST = $(PYTHON) -m pytest -q -o cache_dir=$(CURDIR)/$(BUILD)/pytest
+
 test:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) test-unit
@@ -159,7 +161,7 @@ TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 test-net: $(TEST_NEEDS)
 	$(NO_OLD_REPORTS)
 	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) LAYOVER_NO_SKIP=$(LAYOVER_NO_SKIP) \
-	    tests/rooted.sh $(PYTHON) -m pytest -q -p no:cacheprovider tests/net \
+	    tests/rooted.sh tools/retest.sh $(PYTEST) tests/net \
 	    $(NO_NEW_REPORTS)
 
 # The kernels and QEMU stay in the caller's cache, also when root fetches them.
@@ -173,7 +175,7 @@ test-vm:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) vm-deps
 	$(Q)$(MAKE) $(SUB) $(TEST_NEEDS)
-	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) $(PYTHON) -m pytest -q -p no:cacheprovider tests/vm
+	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) tools/retest.sh $(PYTEST) tests/vm
 
 vm-shell:
 	$(Q)tools/deps.sh build
