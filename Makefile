@@ -54,7 +54,7 @@ MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
 
 .PHONY: all build help deps demo test test-unit test-net test-vm vm-deps vm-shell \
-        bench lint install clean man
+        bench lint format install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -72,6 +72,7 @@ help:
 	@echo 'make           install what is missing and build build/layover'
 	@echo 'make bench     probe effect on/off, and the driver side by side with its peers'
 	@echo 'make lint      formatting, static analysis, shell scripts, function length'
+	@echo 'make format    put the C files into the form that lint wants'
 	@echo 'make install   into PREFIX=$(PREFIX), under DESTDIR'
 	@echo 'make deps      only install what is missing'
 	@echo 'make clean     remove build/'
@@ -141,7 +142,7 @@ man: $(MAN)
 
 # --- tests ---------------------------------------------------------------------------------------
 
-PYTEST = $(PYTHON) -m pytest -q -o cache_dir=$(CURDIR)/$(BUILD)/pytest
+PYTEST = $(PYTHON) -m pytest -q
 
 test:
 	$(Q)tools/deps.sh build test
@@ -194,6 +195,10 @@ lint:
 	$(Q)$(MAKE) $(SUB) $(SKEL)
 	$(Q)LINT_BUILD='$(BUILD)' LINT_CFLAGS='$(ALL_CFLAGS)' LINT_BPF_CFLAGS='$(BPF_CFLAGS)' \
 	    PYTHON='$(PYTHON)' tools/lint.sh
+
+format:
+	$(Q)tools/deps.sh lint
+	$(Q)find user bpf tests tools -name '*.[ch]' | xargs clang-format -i
 
 install: $(BUILD)/layover $(MAN)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1

@@ -39,6 +39,7 @@ struct turn_record {
 	__u8 pad[5];
 };
 
-_Static_assert(sizeof(struct turn_record) == HOOKS * 8 + HOOKS_PADDED * 2 + 16 + 24, "no hidden padding");
+_Static_assert(sizeof(struct turn_record) == HOOKS * 8 + HOOKS_PADDED * 2 + 16 + 24,
+	       "no hidden padding");
 
 #endif

@@ -228,7 +228,8 @@ static int finish_options(struct ping_options *o)
 	if (o->lab && o->plan.server_cpu < 0)
 		o->plan.server_cpu = cpus_nth(o->plan.client_cpu == cpus_nth(1) ? 0 : 1);
 	if (o->hw_timestamps && (o->overhead || o->split == SPLIT_NEVER))
-		return err_set(-EINVAL, "--hw-timestamps goes neither with --overhead nor --no-split");
+		return err_set(-EINVAL,
+			       "--hw-timestamps goes neither with --overhead nor --no-split");
 	return plan_check(&o->plan);
 }
 

@@ -269,19 +269,20 @@ void nic_take(struct nic_clock *nic, size_t trip)
 
 int nic_settle(struct nic_clock *nic)
 {
-	struct offset now, then = nic->last;
+	struct offset now = {0}, then = nic->last;
 	int rc = measure_offset(nic, &now);
 
 	if (rc)
 		return rc;
 	for (; nic->settled < nic->count; nic->settled++) {
 		uint64_t *time = &nic->times[nic->settled];
-		double part = now.at > then.at
-				      ? (double)((int64_t)*time - then.at) / (double)(now.at - then.at)
-				      : 0;
+		double part = now.at > then.at ? (double)((int64_t)*time - then.at) /
+							 (double)(now.at - then.at)
+					       : 0;
 
 		if (*time)
-			*time -= (uint64_t)(then.ahead + (int64_t)(part * (double)(now.ahead - then.ahead)));
+			*time -= (uint64_t)(then.ahead +
+					    (int64_t)(part * (double)(now.ahead - then.ahead)));
 	}
 	nic->last = now;
 	if ((uint64_t)now.unknown > nic->uncertainty)

@@ -37,7 +37,7 @@ uint64_t nic_time(const struct nic_clock *nic, size_t trip);
 struct nic_report {
 	char interface[16];
 	uint64_t stamped;        /* trips with a stamp */
-	uint64_t uncertainty_ns; /* of the distance between the clocks: the worst of all measurements */
+	uint64_t uncertainty_ns; /* of the distance between the clocks: the worst measured */
 };
 
 void nic_report(const struct nic_clock *nic, struct nic_report *out);

@@ -222,8 +222,8 @@ static void print_nic(const struct nic_report *nic)
 	if (!nic->interface[0])
 		return;
 	snprintf(line, sizeof(line),
-		 "%s stamped %llu trips; its clock is known to +-%llu ns, and so are client.nic and what "
-		 "follows it.",
+		 "%s stamped %llu trips; its clock is known to +-%llu ns, and so are client.nic "
+		 "and what follows it.",
 		 nic->interface, (unsigned long long)nic->stamped,
 		 (unsigned long long)nic->uncertainty_ns);
 	print_wrapped(line);
