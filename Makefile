@@ -31,7 +31,7 @@ ALL_CFLAGS = $(CFLAGS) -std=c17 -D_GNU_SOURCE -pthread $(WARN) $(SAN_FLAGS) \
 ALL_LDLIBS = $(shell pkg-config --libs $(PACKAGES)) -lm -pthread $(SAN_FLAGS)
 
 BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
-MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+MULTIARCH = $(shell gcc -print-multiarch 2>/dev/null)
 BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
            -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf $(if $(MULTIARCH),-I/usr/include/$(MULTIARCH)) \
            $(shell pkg-config --cflags libbpf)
