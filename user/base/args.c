@@ -147,6 +147,29 @@ int args_parse(const struct argp *argp, int argc, char **argv, void *input)
 	return 0;
 }
 
+static error_t parse_json_only(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	if (key == ARGP_KEY_ARG)
+		return -err_set(-EINVAL, "%s takes no argument, got '%s'", state->name, arg);
+	if (key != 'j')
+		return ARGP_ERR_UNKNOWN;
+	*json = true;
+	return 0;
+}
+
+void args_parse_json_only(const char *doc, int argc, char **argv, bool *json)
+{
+	static const struct argp_option options[] = {
+		{"json", 'j', NULL, 0, "print JSON", 0},
+		{0},
+	};
+	const struct argp argp = {.options = options, .parser = parse_json_only, .doc = doc};
+
+	args_parse(&argp, argc, argv, json);
+}
+
 static int bad_number(const char *what, const char *text, const char *want)
 {
 	return err_set(-EINVAL, "%s: '%s' is not %s", what, text, want);

@@ -14,6 +14,9 @@
  */
 int args_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* The same for a command whose only option is -j, --json, and that takes no argument. */
+void args_parse_json_only(const char *doc, int argc, char **argv, bool *json);
+
 /* The name in names (NULL-terminated) nearest to word, or NULL when none is near. */
 const char *args_nearest(const char *word, const char *const *names);
 

@@ -13,30 +13,10 @@
 #include "model/stages.h"
 #include "view/view.h"
 
-static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "print JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	if (key == ARGP_KEY_ARG)
-		return -err_set(-EINVAL, "doctor takes no argument, got '%s'", arg);
-	if (key != 'j')
-		return ARGP_ERR_UNKNOWN;
-	*json = true;
-	return 0;
-}
-
-static const struct argp argp = {
-	.options = options,
-	.parser = parse_option,
-	.doc = "Tries every hook and says what this kernel and these privileges offer, which is used "
-	       "instead where one is missing, and what its absence costs.\v"
-	       "Exit status: 0 when the core split can run, 3 when it cannot.",
-};
+static const char doc[] =
+	"Tries every hook and says what this kernel and these privileges offer, which is used "
+	"instead where one is missing, and what its absence costs.\v"
+	"Exit status: 0 when the core split can run, 3 when it cannot.";
 
 /* What the split loses with a hook; hooks not listed cost the split of their two stages only. */
 static const struct {
@@ -188,7 +168,7 @@ int cmd_doctor(int argc, char **argv)
 	bool json = false;
 	int rc = 0;
 
-	args_parse(&argp, argc, argv, &json);
+	args_parse_json_only(doc, argc, argv, &json);
 	examine(&findings);
 	if (json)
 		rc = print_json(&findings);

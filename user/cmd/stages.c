@@ -10,28 +10,8 @@
 #include "model/stages.h"
 #include "view/view.h"
 
-static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "print JSON", 0},
-	{0},
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	if (key == ARGP_KEY_ARG)
-		return -err_set(-EINVAL, "stages takes no argument, got '%s'", arg);
-	if (key != 'j')
-		return ARGP_ERR_UNKNOWN;
-	*json = true;
-	return 0;
-}
-
-static const struct argp argp = {
-	.options = options,
-	.parser = parse_option,
-	.doc = "Prints the stages a round trip is split into, in the order a message passes them.",
-};
+static const char doc[] =
+	"Prints the stages a round trip is split into, in the order a message passes them.";
 
 static const char *ended_by(const struct stage_info *info)
 {
@@ -72,7 +52,7 @@ int cmd_stages(int argc, char **argv)
 	bool json = false;
 	int rc = 0;
 
-	args_parse(&argp, argc, argv, &json);
+	args_parse_json_only(doc, argc, argv, &json);
 	if (json)
 		rc = print_json();
 	else
