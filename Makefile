@@ -54,7 +54,7 @@ MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
 
 .PHONY: all build help deps demo test test-unit test-net test-vm vm-deps vm-shell \
-        bench lint format install clean man
+        bench lint lint-sources format install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -192,7 +192,10 @@ bench:
 
 lint:
 	$(Q)tools/deps.sh build test lint
-	$(Q)$(MAKE) $(SUB) $(SKEL)
+	$(Q)$(MAKE) $(SUB) lint-sources
+
+# Apart, because make asks pkg-config and gcc for the flags before the first line of a recipe runs.
+lint-sources: $(SKEL)
 	$(Q)LINT_BUILD='$(BUILD)' LINT_CFLAGS='$(ALL_CFLAGS)' LINT_BPF_CFLAGS='$(BPF_CFLAGS)' \
 	    PYTHON='$(PYTHON)' tools/lint.sh
 
