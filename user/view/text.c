@@ -60,6 +60,8 @@ static void print_bar(const struct style *style, double share, int columns)
 	static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	int eighths = (int)(share * columns * 8 + 0.5);
 
+	if (!eighths || (!style->utf8 && eighths < 8))
+		return;
 	putchar(' ');
 	fputs(colour(style, "\033[36m"), stdout);
 	for (int i = 0; i < eighths / 8; i++)
