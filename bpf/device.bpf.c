@@ -74,6 +74,8 @@ static __always_inline void udp_queued(struct turn *turn, const struct sk_buff *
 	}
 	if (!turn->now.send_t[HOOK_dev_queue])
 		turn->now.send_id = driver_seq(skb->head + skb->transport_header);
+	if (turn->now.recv_id == SEQ_UNREADABLE)
+		turn->now.recv_id = turn->now.send_id;
 	hit(turn, HOOK_dev_queue, now);
 	turn->now.unsaid = 1;
 	turn->tx_skb = (__u64)skb;

@@ -47,7 +47,7 @@ struct socket {
 struct sk_buff {
 	struct sock *sk;
 	char cb[48];
-	unsigned int len;
+	unsigned int len, data_len;
 	__u16 transport_header;
 	unsigned char *head, *data;
 };

@@ -79,6 +79,9 @@ static __always_inline __u64 announced_datagram(const struct sock *sk, __u64 *id
 	if (sk->sk_receive_queue.qlen) {
 		skb = sk->sk_receive_queue.prev;
 		*id = driver_seq(skb->head + skb->transport_header);
+		/* The header is off by now: what is not in pages starts with the payload. */
+		if (skb->data_len && skb->len - skb->data_len < sizeof(*id))
+			*id = SEQ_UNREADABLE;
 	} else {
 		skb = (void *)cpu_state()->last_skb;
 		*id = driver_seq(BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, transport_header));
@@ -94,6 +97,10 @@ static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 {
 	__u64 id, skb = announced_datagram(sk, &id);
 
+	/* One message is under way at a time, so an unreadable number is the expected one; the server's
+	 * is the one that it then sends back (udp_queued). */
+	if (id == SEQ_UNREADABLE && turn->now.role == ROLE_CLIENT)
+		id = turn->now.send_id;
 	turn->ready++;
 	if (sk->sk_receive_queue.qlen == 1)
 		turn->ready = turn->taken + 1;

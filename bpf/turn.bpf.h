@@ -59,6 +59,9 @@ static __always_inline bool after(__u32 a, __u32 b)
 	return (__s32)(a - b) > 0;
 }
 
+/* No number of the driver's: the payload cannot be read, because the device put it into pages. */
+#define SEQ_UNREADABLE (~0ULL)
+
 /* The driver's own sequence number behind a UDP header (abi/message.h); 0 in other traffic. */
 static __always_inline __u64 driver_seq(const unsigned char *udp)
 {
