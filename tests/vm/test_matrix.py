@@ -89,10 +89,10 @@ def test_nic(machine, proto, size):
     result = machine.ping(machine.guest.peer_address, "-i", TRIPS, "-m", size, *proto)
     assert_exact(result, TRIPS)
     stages = result["stages"]
-    # The NIC's interrupt is seen, and the softirq it raised.
-    assert stages["client.softirq"]["count"] >= 0.95 * TRIPS
     assert stages["client.driver"]["p50_ns"] > 0
-    if size == 64:
+    if size == 64:  # of larger messages, the last packet may come while the poll is running
+        # The NIC's interrupt is seen, and the softirq it raised.
+        assert stages["client.softirq"]["count"] >= 0.95 * TRIPS
         note(machine, machine.nic, proto, result)
 
 
