@@ -55,6 +55,16 @@ def programs():
     return run(bpftool, "prog", "show").stdout.count("name dev_queue")
 
 
+def programs_at_rest():
+    """The same, once it has not changed for half a second: an earlier test's are freed late."""
+    counts = [programs()]
+    while len(counts) < 6 or len(set(counts[-6:])) > 1:
+        assert len(counts) < 100
+        time.sleep(0.1)
+        counts.append(programs())
+    return counts[-1]
+
+
 # --- the join -----------------------------------------------------------------------------------------
 
 
@@ -130,29 +140,29 @@ def test_text_names_the_other_kernel(pair):
 
 
 def test_one_kernel_traces_once(pair):
-    before = programs()
+    before = programs_at_rest()
     with serve(pair.server, pair.server_addr), \
             started(LAYOVER, "ping", pair.server_addr, "-t", "20", netns=pair.client) as client:
         wait_for(lambda: programs() > before)
         time.sleep(0.5)
-        assert programs() <= before + 1  # not one for each end; an earlier test's may be freed late
+        assert programs() == before + 1
         client.kill()
 
 
 def test_server_traces_only_when_asked(pair):
-    before = programs()
+    before = programs_at_rest()
     with far_serve(pair):
         assert layover("ping", pair.server_addr, "--no-split", "-t", "200ms", netns=pair.client).returncode == 0
         with started(LAYOVER, "ping", "--no-split", pair.server_addr, "-t", "20", netns=pair.client) as client:
             time.sleep(0.5)
-            assert programs() <= before  # fewer: an earlier test's are freed late
+            assert programs() == before
             client.kill()
         split(pair, "-i", 503)
         wait_for(lambda: programs() == before, 10)
 
 
 def test_client_killed_while_traced(pair):
-    before = programs()
+    before = programs_at_rest()
     with far_serve(pair):
         with started(LAYOVER, "ping", pair.server_addr, "-t", "20", netns=pair.client) as client:
             wait_for(lambda: programs() == before + 2)
@@ -162,7 +172,7 @@ def test_client_killed_while_traced(pair):
 
 
 def test_second_client_is_told_busy(pair):
-    before = programs()
+    before = programs_at_rest()
     with far_serve(pair), \
             started(LAYOVER, "ping", pair.server_addr, "-t", "30", netns=pair.client) as first:
         wait_for(lambda: programs() == before + 2)
@@ -202,11 +212,11 @@ def test_server_without_privileges(pair, tmp_path, public_binary):
 
 def test_client_without_privileges(pair, public_binary):
     """No split here, then none is asked for there."""
-    before = programs()
+    before = programs_at_rest()
     with far_serve(pair), \
             started(*NOBODY, public_binary, "ping", "-j", pair.server_addr, "-t", "1s", netns=pair.client) as client:
         time.sleep(0.6)
-        assert programs() <= before  # fewer: an earlier test's are freed late
+        assert programs() == before
         out, err = client.communicate(timeout=10)
     assert client.returncode == 0 and "no split" in err
     assert "server" not in json.loads(out)
@@ -216,7 +226,7 @@ def test_client_without_privileges(pair, public_binary):
 
 
 def test_server_killed_while_traced(pair):
-    before = programs()
+    before = programs_at_rest()
     with far_serve(pair) as server, \
             started(LAYOVER, "ping", pair.server_addr, "-t", "30", netns=pair.client) as client:
         wait_for(lambda: programs() == before + 2)
