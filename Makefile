@@ -53,7 +53,7 @@ TEST_BIN := $(TEST_BIN_SRC:tests/net/%.c=$(BUILD)/test-bin/%)
 MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
 
-.PHONY: all build help deps demo test test-unit test-net test-vm vm-deps vm-shell \
+.PHONY: all build help deps demo test test-unit test-needs test-net test-vm vm-deps vm-shell \
         bench lint lint-sources format install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -158,6 +158,8 @@ test-unit: $(UNIT_BIN)
 	$(Q)(for t in $(UNIT_BIN); do env $(SAN_ENV) $$t || exit 1; done) $(NO_NEW_REPORTS)
 
 TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
+
+test-needs: $(TEST_NEEDS)
 
 test-net: $(TEST_NEEDS)
 	$(NO_OLD_REPORTS)

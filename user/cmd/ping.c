@@ -10,10 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/args.h"
 #include "base/cpus.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/plan_settings.h"
 #include "cmd/tracing.h"
 #include "collect/probes.h"
 #include "lab/lab.h"
@@ -28,100 +29,21 @@
 
 enum split_mode { SPLIT_IF_ALLOWED, SPLIT_NEVER, SPLIT_ALWAYS };
 
-enum option_key {
-	KEY_LAB = 0x100,
-	KEY_TIMEOUT,
-	KEY_CLIENT_CPU,
-	KEY_SERVER_CPU,
-	KEY_SERVER_DELAY,
-	KEY_UNCONNECTED,
-	KEY_VERIFY,
-	KEY_DUMP,
-	KEY_SPLIT,
-	KEY_NO_SPLIT,
-	KEY_OVERHEAD,
-	KEY_HOOKS,
-	KEY_HW_TIMESTAMPS,
-};
-
 struct ping_options {
 	struct load_plan plan;
 	const char *target; /* NULL: the lab */
 	const char *dump;
-	enum split_mode split;
+	int split;                          /* enum split_mode */
 	uint32_t hooks_with, hooks_without; /* masks of enum hook */
-	bool lab, json, overhead, hw_timestamps, time_given;
+	bool lab, json, overhead, hw_timestamps;
 };
 
-static const struct argp_option options[] = {
-	{"lab", KEY_LAB, NULL, 0, "make both ends here, in two network namespaces (needs root)", 0},
-	{NULL, 0, NULL, 0, "Messages:", 1},
-	{"udp", 'u', NULL, 0, "UDP instead of TCP", 1},
-	{"ipv4", '4', NULL, 0, "use IPv4 only", 1},
-	{"ipv6", '6', NULL, 0, "use IPv6 only", 1},
-	{"bytes", 'm', "SIZE", 0, "size of request and reply, 1 to 1G (UDP: 65507); default 64", 1},
-	{"unconnected", KEY_UNCONNECTED, NULL, 0, "UDP sockets without connect(), to compare", 1},
-	{"verify", KEY_VERIFY, NULL, 0, "fill and check the payload of every message", 1},
-	{NULL, 0, NULL, 0, "How long:", 2},
-	{"iterations", 'i', "N", 0, "measure N round trips", 2},
-	{"time", 't', "TIME", 0, "measure for TIME (2s, 500ms; a bare number: seconds); default 2s",
-	 2},
-	{"warmup", 'w', "WHAT", 0,
-	 "discard this first: a time or a number of trips; default 1000 trips, "
-	 "or 400ms if that is over sooner",
-	 2},
-	{"timeout", KEY_TIMEOUT, "TIME", 0,
-	 "a UDP trip without reply is lost after TIME; default 1s", 2},
-	{NULL, 0, NULL, 0, "Where:", 3},
-	{"client-cpu", KEY_CLIENT_CPU, "CPU", 0,
-	 "run the client on CPU; default: not pinned, in the lab "
-	 "the first CPU",
-	 3},
-	{"server-cpu", KEY_SERVER_CPU, "CPU", 0,
-	 "run the server on its host's CPU; default: not pinned, "
-	 "in the lab the second CPU",
-	 3},
-	{"server-delay", KEY_SERVER_DELAY, "TIME", 0,
-	 "the server computes for TIME before it replies", 3},
-	{NULL, 0, NULL, 0, "The split:", 4},
-	{"split", KEY_SPLIT, NULL, 0,
-	 "insist on the split by stage; exit 3 where it is not allowed", 4},
-	{"no-split", KEY_NO_SPLIT, NULL, 0, "measure without hooks in the kernel", 4},
-	{"overhead", KEY_OVERHEAD, NULL, 0,
-	 "alternate blocks with and without hooks: what the hooks themselves cost", 4},
-	{"hooks", KEY_HOOKS, "LIST", 0,
-	 "leave out hooks or add optional ones: -copy,+send_enter; 'layover doctor' lists them", 4},
-	{"hw-timestamps", KEY_HW_TIMESTAMPS, NULL, 0,
-	 "have the NIC stamp what it sends: the driver and NIC become a stage of their own", 4},
-	{NULL, 0, NULL, 0, "Output:", 5},
-	{"json", 'j', NULL, 0, "print JSON", 5},
-	{"dump", KEY_DUMP, "FILE", 0, "write one CSV row per measured trip to FILE", 5},
-	{0},
-};
-
-/* A bare number is trips, anything else a time. */
-static int parse_warmup(const char *text, struct load_plan *plan)
-{
-	plan->warmup_trips = plan->warmup_ns = 0;
-	if (!text[strspn(text, "0123456789")])
-		return parse_count("--warmup", text, 0, 1000000000, &plan->warmup_trips);
-	return parse_time("--warmup", text, NS_PER_S, &plan->warmup_ns);
-}
-
-static int parse_server_cpu(const char *text, int *cpu)
-{
-	uint64_t value;
-	int rc = parse_count("--server-cpu", text, 0, CPUS_MAX - 1,
-			     &value); /* the server knows its own */
-
-	if (!rc)
-		*cpu = (int)value;
-	return rc;
-}
+#define AT(field) offsetof(struct ping_options, field)
 
 /* "-copy,+send_enter" */
-static int parse_hooks(const char *text, struct ping_options *o)
+static int parse_hooks(void *into, const char *what, const char *text)
 {
+	struct ping_options *o = into;
 	char *list = strdup(text), *rest = list, *word;
 	int rc = list ? 0 : -ENOMEM;
 
@@ -130,9 +52,9 @@ static int parse_hooks(const char *text, struct ping_options *o)
 
 		if (hook < 0 || (*word != '+' && *word != '-'))
 			rc = err_set(-EINVAL,
-				     "--hooks: '%s' is not + or - and a hook; "
+				     "%s: '%s' is not + or - and a hook; "
 				     "'layover doctor' lists them",
-				     word);
+				     what, word);
 		else if (*word == '+')
 			o->hooks_with |= 1u << hook;
 		else
@@ -142,77 +64,33 @@ static int parse_hooks(const char *text, struct ping_options *o)
 	return rc;
 }
 
-/* Options that have a value. 0 or -errno with a sentence. */
-static int parse_value(int key, const char *arg, struct ping_options *o)
-{
-	struct load_plan *plan = &o->plan;
+static const struct setting lab_settings[] = {
+	{"lab", 0, NULL, "make both ends here, in two network namespaces (needs root)",
+	 SETTING_FLAG, AT(lab), 0, 0, NULL},
+	{0},
+};
 
-	switch (key) {
-	case 'm':
-		return parse_size("--bytes", arg, 1, PLAN_TCP_BYTES_MAX, &plan->bytes);
-	case 'i':
-		return parse_count("--iterations", arg, 1, 1000000000, &plan->iterations);
-	case 't':
-		o->time_given = true;
-		return parse_time("--time", arg, NS_PER_S, &plan->duration_ns);
-	case 'w':
-		return parse_warmup(arg, plan);
-	case KEY_TIMEOUT:
-		return parse_time("--timeout", arg, NS_PER_S, &plan->timeout_ns);
-	case KEY_CLIENT_CPU:
-		return parse_cpu("--client-cpu", arg, &plan->client_cpu);
-	case KEY_SERVER_CPU:
-		return parse_server_cpu(arg, &plan->server_cpu);
-	case KEY_HOOKS:
-		return parse_hooks(arg, o);
-	case KEY_SERVER_DELAY:
-		return parse_time("--server-delay", arg, NS_PER_S, &plan->server_delay_ns);
-	default:
-		o->dump = arg;
-		return 0;
-	}
-}
-
-static error_t parse_flag(int key, struct ping_options *o)
-{
-	switch (key) {
-	case KEY_LAB:
-		o->lab = true;
-		return 0;
-	case 'u':
-		o->plan.proto = PLAN_UDP;
-		return 0;
-	case '4':
-		o->plan.family = PLAN_IPV4;
-		return 0;
-	case '6':
-		o->plan.family = PLAN_IPV6;
-		return 0;
-	case 'j':
-		o->json = true;
-		return 0;
-	case KEY_UNCONNECTED:
-		o->plan.unconnected = true;
-		return 0;
-	case KEY_VERIFY:
-		o->plan.verify = true;
-		return 0;
-	case KEY_SPLIT:
-		o->split = SPLIT_ALWAYS;
-		return 0;
-	case KEY_NO_SPLIT:
-		o->split = SPLIT_NEVER;
-		return 0;
-	case KEY_HW_TIMESTAMPS:
-		o->hw_timestamps = true;
-		return 0;
-	case KEY_OVERHEAD:
-		o->overhead = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct setting ping_settings[] = {
+	{.doc = "The split:"},
+	{"split", 0, NULL, "insist on the split by stage; exit 3 where it is not allowed",
+	 SETTING_WORD, AT(split), SPLIT_ALWAYS, 0, NULL},
+	{"no-split", 0, NULL, "measure without hooks in the kernel", SETTING_WORD, AT(split),
+	 SPLIT_NEVER, 0, NULL},
+	{"overhead", 0, NULL,
+	 "alternate blocks with and without hooks: what the hooks themselves cost", SETTING_FLAG,
+	 AT(overhead), 0, 0, NULL},
+	{"hooks", 0, "LIST",
+	 "leave out hooks or add optional ones: -copy,+send_enter; 'layover doctor' lists them",
+	 SETTING_OWN, 0, 0, 0, parse_hooks},
+	{"hw-timestamps", 0, NULL,
+	 "have the NIC stamp what it sends: the driver and NIC become a stage of their own",
+	 SETTING_FLAG, AT(hw_timestamps), 0, 0, NULL},
+	{.doc = "Output:"},
+	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
+	{"dump", 0, "FILE", "write one CSV row per measured trip to FILE", SETTING_TEXT, AT(dump),
+	 0, 0, NULL},
+	{0},
+};
 
 /* What only the whole command line can tell. */
 static int finish_options(struct ping_options *o)
@@ -221,7 +99,7 @@ static int finish_options(struct ping_options *o)
 		return err_set(-EINVAL, "--lab makes its own server; leave out '%s'", o->target);
 	if (!o->lab && !o->target)
 		return err_set(-EINVAL, "name a TARGET where 'layover serve' runs, or use --lab");
-	if (o->plan.iterations && !o->time_given)
+	if (o->plan.iterations && !o->plan.time_given)
 		o->plan.duration_ns = 0;
 	if (o->lab && o->plan.client_cpu < 0)
 		o->plan.client_cpu = cpus_nth(0);
@@ -233,36 +111,25 @@ static int finish_options(struct ping_options *o)
 	return plan_check(&o->plan);
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static const char doc[] =
+	"Sends one message at a time to TARGET, HOST[:PORT] ([::1]:7117 for IPv6 with a port), where "
+	"'layover serve' runs, and measures every round trip.\v"
+	"Examples:\n"
+	"  layover ping --lab                     both ends on this machine\n"
+	"  layover ping --lab --udp -m 1448 -j    UDP, 1448 bytes, JSON\n"
+	"  layover ping 192.0.2.7 -i 100000       TCP to a server, 100000 trips\n\n"
+	"The first Ctrl-C ends the measurement and prints it, the second leaves at once.";
+
+static void parse_options(struct ping_options *o, int argc, char **argv)
 {
-	struct ping_options *o = state->input;
+	const struct settings parts[] = {
+		{lab_settings, o}, {plan_settings, &o->plan}, {ping_settings, o}, {NULL, NULL}};
 
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (o->target)
-			return -err_set(-EINVAL, "one TARGET only, not '%s'", arg);
-		o->target = arg;
-		return 0;
-	case ARGP_KEY_END:
-		return -finish_options(o);
-	default:
-		return arg ? -parse_value(key, arg, o) : parse_flag(key, o);
-	}
+	plan_default(&o->plan);
+	settings_parse(parts, "TARGET\n--lab", doc, &o->target, argc, argv);
+	if (finish_options(o))
+		exit(say_error(EXIT_USAGE, "%s", err_text(-EINVAL)));
 }
-
-static const struct argp argp = {
-	.options = options,
-	.parser = parse_option,
-	.args_doc = "TARGET\n--lab",
-	.doc = "Sends one message at a time to TARGET, HOST[:PORT] ([::1]:7117 for IPv6 with a "
-	       "port), where "
-	       "'layover serve' runs, and measures every round trip.\v"
-	       "Examples:\n"
-	       "  layover ping --lab                     both ends on this machine\n"
-	       "  layover ping --lab --udp -m 1448 -j    UDP, 1448 bytes, JSON\n"
-	       "  layover ping 192.0.2.7 -i 100000       TCP to a server, 100000 trips\n\n"
-	       "The first Ctrl-C ends the measurement and prints it, the second leaves at once.",
-};
 
 /* --- the run
  * -------------------------------------------------------------------------------------- */
@@ -473,8 +340,7 @@ int cmd_ping(int argc, char **argv)
 	struct tracing tracing = {0};
 	int code;
 
-	plan_default(&o.plan);
-	args_parse(&argp, argc, argv, &o);
+	parse_options(&o, argc, argv);
 	code = run_ping(&o, &run, &tracing);
 	if (code == EXIT_OK)
 		code = print_report(&o, &run, &tracing);

@@ -10,10 +10,11 @@
 enum plan_proto { PLAN_TCP, PLAN_UDP };
 enum plan_family { PLAN_ANY, PLAN_IPV4, PLAN_IPV6 };
 
+#define PLAN_TRIPS_MAX     1000000000ULL
 #define PLAN_UDP_BYTES_MAX 65507ULL
 #define PLAN_TCP_BYTES_MAX (1ULL << 30)
 
-/* Every field has one row in the table of plan.c, which says its JSON name and its limits. */
+/* Every field but the last has one row in the table of plan.c, which says its JSON name and its limits. */
 struct load_plan {
 	int proto;  /* enum plan_proto */
 	int family; /* enum plan_family: which addresses of the target may be used */
@@ -27,6 +28,8 @@ struct load_plan {
 	bool unconnected;         /* UDP sockets without connect(), on both ends */
 	bool verify; /* fill and check the payload of every trip, outside the measured time */
 	int client_cpu, server_cpu; /* -1: not pinned */
+
+	bool time_given; /* duration_ns is not the default; stays on this side */
 };
 
 /* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing
