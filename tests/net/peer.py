@@ -10,10 +10,13 @@ import struct
 import threading
 
 CLONE_NEWNET = 0x40000000
-VERSION = {"protocol": 2, "version": "test"}
+VERSION = {"protocol": 3, "version": "test"}
 PLAN = {"proto": "tcp", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
         "warmup_trips": 0, "warmup_ns": 0, "timeout_ns": 10 ** 9, "server_delay_ns": 0,
-        "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1}
+        "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1, "reply_bytes": 0,
+        "writes": [], "reply_writes": [], "crr": False, "receive_first": False, "io": "block",
+        "server_io": "block", "polls": 1000, "sndbuf": 0, "rcvbuf": 0, "mss": 0, "busy_poll_us": 0, "tos": -1,
+        "cork": "off", "nodelay": True, "quickack": False, "congestion": ""}
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -99,8 +102,8 @@ class FakeServer(threading.Thread):
         control, (peer, _) = self.listener.accept()
         control.settimeout(10)
         read_frame(control)
-        control.sendall(frame({"type": "ready", **self.version, "session": os.urandom(8).hex(),
-                               "udp_port": self.data.getsockname()[1],
+        control.sendall(frame({"type": "ready", **self.version, "session": os.urandom(8).hex(), "path": "",
+                               "port": self.data.getsockname()[1],
                                "boot_id": "00000000-0000-0000-0000-000000000000", "kernel": "0.0-test",
                                "clock_ns": 1}))
         with contextlib.suppress(EOFError, ConnectionError):

@@ -184,7 +184,7 @@ def test_something_silent_on_the_port(pair):
 def test_server_of_another_version(pair):
     with FakeServer(pair.server, pair.server_addr, version={"protocol": 977, "version": "9.8.7"}):
         fails(layover("ping", pair.server_addr, "-u", "-i", 1, netns=pair.client), 1,
-              "protocol 977 (layover 9.8.7)", "protocol 2 (layover 0.")
+              "protocol 977 (layover 9.8.7)", "protocol 3 (layover 0.")
 
 
 # --- clients that misbehave -----------------------------------------------------------------------------
@@ -211,10 +211,10 @@ def said(server):
     frame(b"\xff\xfe{}"),
     frame([]),
     frame({"type": "hello"}),
-    frame({"type": "hello", "protocol": 2, "version": "x", "plan": {}}),
+    frame({"type": "hello", "protocol": 3, "version": "x", "plan": {}}),
     frame({"type": "data", "session": "0123456789abcdef"}),
     frame({"type": "data", "session": 5}),
-    frame({"type": "go", "protocol": 2}),
+    frame({"type": "go", "protocol": 3}),
 ], ids=range(12))
 def test_garbage_on_the_control_port(pair, garbage):
     with serve(pair.server, pair.server_addr) as server:
@@ -264,8 +264,8 @@ def test_client_of_another_version(pair):
         stranger = connect(pair.client, pair.server_addr)
         stranger.sendall(frame({"type": "hello", "protocol": 977, "version": "9.8.7"}))
         answer = read_frame(stranger)
-        assert answer["type"] == "error" and answer["protocol"] == 2
-        assert "protocol 977 (layover 9.8.7)" in answer["text"] and "protocol 2 (" in answer["text"]
+        assert answer["type"] == "error" and answer["protocol"] == 3
+        assert "protocol 977 (layover 9.8.7)" in answer["text"] and "protocol 3 (" in answer["text"]
         assert serves_on(pair)
         lines = said(server)
         assert len(lines) == 1 and "protocol 977 (layover 9.8.7)" in lines[0], lines
@@ -300,9 +300,9 @@ def test_session_ends_with_its_control_connection(pair):
 
 def udp_session(pair, control, port, **changes):
     answer = hello(control, proto="udp", **changes)
-    control.sendall(frame({"type": "udp", "port": port}))
+    control.sendall(frame({"type": "peer", "port": port}))
     assert read_frame(control)["type"] == "go"
-    return answer["udp_port"]
+    return answer["port"]
 
 
 @pytest.mark.parametrize("unconnected", [False, True])

@@ -190,11 +190,21 @@ static int measure(struct run *run, struct tracing *tracing, const char *target,
 	return rc;
 }
 
+/* An exit code: whether the run goes on without. */
+static int no_split(const struct ping_options *o, const char *why)
+{
+	if (o->split == SPLIT_ALWAYS || o->overhead)
+		return say_error(EXIT_CANNOT, "no split: %s", why);
+	say_note("no split, latency only: %s", why);
+	err_clear();
+	return EXIT_OK;
+}
+
 /* Loads the hooks as the options want them. An exit code; a sentence was printed unless EXIT_OK. */
 static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 {
 	struct probe_wish wish = {
-		.proto = o->plan.proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP,
+		.proto = plan_traced_proto(&o->plan),
 		.hardware = !o->lab && probes_hardware(),
 		.with = o->hooks_with,
 		.without = o->hooks_without,
@@ -203,16 +213,14 @@ static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 
 	if (o->split == SPLIT_NEVER)
 		return EXIT_OK;
+	if (!wish.proto)
+		return no_split(o, "the hooks follow the turns of one TCP or UDP flow");
 	tracing->hw_timestamps = o->hw_timestamps;
 	rc = tracing_open(tracing, &wish, o->overhead);
 	if (!rc)
 		return EXIT_OK;
 	tracing->overhead = false;
-	if (o->split == SPLIT_ALWAYS || o->overhead)
-		return say_error(EXIT_CANNOT, "no split: %s", err_text(rc));
-	say_note("no split, latency only: %s", err_text(rc));
-	err_clear();
-	return EXIT_OK;
+	return no_split(o, err_text(rc));
 }
 
 static int run_in_lab(const struct ping_options *o, struct run *run, struct tracing *tracing)

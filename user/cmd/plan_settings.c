@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cmd/plan_settings.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/args.h"
 #include "base/cpus.h"
+#include "base/error.h"
 #include "load/clock.h"
+#include "load/io.h"
 #include "load/plan.h"
 
 #define AT(field) offsetof(struct load_plan, field)
@@ -29,16 +34,193 @@ static int parse_duration(void *into, const char *what, const char *text)
 	return parse_time(what, text, NS_PER_S, &plan->duration_ns);
 }
 
+/* The index of text in names, or -EINVAL with a sentence that lists them. */
+static int parse_name(const char *what, const char *text, const char *const *names, int *index)
+{
+	char list[160] = "";
+
+	for (*index = 0; names[*index]; (*index)++) {
+		if (!strcmp(names[*index], text))
+			return 0;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 *index ? ", " : "", names[*index]);
+	}
+	return err_set(-EINVAL, "%s: '%s' is none of %s", what, text, list);
+}
+
+static int parse_transport(void *into, const char *what, const char *text)
+{
+	return parse_name(what, text, plan_proto_names, &((struct load_plan *)into)->proto);
+}
+
+/* "20,20" */
+static int parse_sizes(const char *what, const char *text, uint64_t max, struct plan_writes *sizes)
+{
+	char *list = strdup(text), *rest = list, *word;
+	int rc = list ? 0 : -ENOMEM;
+
+	sizes->count = 0;
+	while (!rc && (word = strsep(&rest, ","))) {
+		if (sizes->count == max)
+			rc = err_set(-ERANGE, "%s: at most %llu sizes", what,
+				     (unsigned long long)max);
+		else
+			rc = parse_size(what, word, 1, PLAN_TCP_BYTES_MAX,
+					&sizes->bytes[sizes->count++]);
+	}
+	free(list);
+	return rc;
+}
+
+static int parse_bytes(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+	struct plan_writes sizes;
+	int rc = parse_sizes(what, text, 2, &sizes);
+
+	if (rc)
+		return rc;
+	plan->bytes = sizes.bytes[0];
+	plan->reply_bytes = sizes.count == 2 ? sizes.bytes[1] : 0;
+	return 0;
+}
+
+static uint64_t sum(const struct plan_writes *writes)
+{
+	uint64_t total = 0;
+
+	for (uint64_t i = 0; i < writes->count; i++)
+		total += writes->bytes[i];
+	return total;
+}
+
+/* The writes tell the size; a -m after them must agree. */
+static int parse_writes(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+	int rc = parse_sizes(what, text, PLAN_WRITES_MAX, &plan->writes);
+
+	if (!rc)
+		plan->bytes = sum(&plan->writes);
+	return rc;
+}
+
+static int parse_reply_writes(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+	int rc = parse_sizes(what, text, PLAN_WRITES_MAX, &plan->reply_writes);
+
+	if (!rc)
+		plan->reply_bytes = sum(&plan->reply_writes);
+	return rc;
+}
+
+/* "uring-poll=500": so many looks before it sleeps. */
+static int parse_method(const char *what, const char *text, struct load_plan *plan, int *method)
+{
+	static const char polling[] = "uring-poll=";
+
+	if (strncmp(text, polling, sizeof(polling) - 1))
+		return parse_name(what, text, io_method_names, method);
+	*method = IO_URING_POLL;
+	return parse_count(what, text + sizeof(polling) - 1, 1, 1000000000, &plan->polls);
+}
+
+static int parse_io(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+
+	return parse_method(what, text, plan, &plan->io);
+}
+
+static int parse_server_io(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+
+	return parse_method(what, text, plan, &plan->server_io);
+}
+
+static int parse_nodelay(void *into, const char *what, const char *text)
+{
+	(void)what;
+	(void)text;
+	((struct load_plan *)into)->nodelay = true;
+	return 0;
+}
+
+static int parse_no_nodelay(void *into, const char *what, const char *text)
+{
+	(void)what;
+	(void)text;
+	((struct load_plan *)into)->nodelay = false;
+	return 0;
+}
+
+static int parse_cork(void *into, const char *what, const char *text)
+{
+	static const char *const names[] = {"off", "flush", "hold", NULL};
+
+	return parse_name(what, text, names, &((struct load_plan *)into)->cork);
+}
+
+static int parse_congestion(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+
+	if (strlen(text) >= sizeof(plan->congestion))
+		return err_set(-EINVAL, "%s: '%s' is no congestion control", what, text);
+	snprintf(plan->congestion, sizeof(plan->congestion), "%s", text);
+	return 0;
+}
+
+#define METHODS                                                                                             \
+	"how the client moves messages: block (default), spin, select, poll, epoll, uring, uring-poll[=N] " \
+	"(looks N times before it sleeps, default 1000), uring-fixed (registered buffers)"
+
 const struct setting plan_settings[] = {
 	{.doc = "Messages:"},
 	{"udp", 'u', NULL, "UDP instead of TCP", SETTING_WORD, AT(proto), PLAN_UDP, 0, NULL},
+	{"transport", 0, "WHAT",
+	 "tcp, udp, mcast (UDP to a group, IPv4), raw (IP, needs root), unix (stream)", SETTING_OWN,
+	 0, 0, 0, parse_transport},
 	{"ipv4", '4', NULL, "use IPv4 only", SETTING_WORD, AT(family), PLAN_IPV4, 0, NULL},
 	{"ipv6", '6', NULL, "use IPv6 only", SETTING_WORD, AT(family), PLAN_IPV6, 0, NULL},
-	{"bytes", 'm', "SIZE", "size of request and reply, 1 to 1G (UDP: 65507); default 64",
-	 SETTING_SIZE, AT(bytes), 1, PLAN_TCP_BYTES_MAX, NULL},
+	{"bytes", 'm', "SIZE[,SIZE]",
+	 "size of request and reply, or of each, 1 to 1G (UDP: 65507); default 64", SETTING_OWN, 0,
+	 0, 0, parse_bytes},
+	{"writes", 0, "SIZE,...", "send the request in writes of these sizes", SETTING_OWN, 0, 0, 0,
+	 parse_writes},
+	{"reply-writes", 0, "SIZE,...", "the server sends the reply in writes of these sizes",
+	 SETTING_OWN, 0, 0, 0, parse_reply_writes},
+	{"receive-first", 0, NULL,
+	 "the server begins: it sends then receives, the client receives then sends", SETTING_FLAG,
+	 AT(receive_first), 0, 0, NULL},
+	{"crr", 0, NULL, "connect, request, reply and close for every trip", SETTING_FLAG, AT(crr),
+	 0, 0, NULL},
 	{"unconnected", 0, NULL, "UDP sockets without connect(), to compare", SETTING_FLAG,
 	 AT(unconnected), 0, 0, NULL},
 	{"verify", 0, NULL, "fill and check the payload of every message", SETTING_FLAG, AT(verify),
+	 0, 0, NULL},
+	{.doc = "System calls and socket options:"},
+	{"io", 0, "METHOD", METHODS, SETTING_OWN, 0, 0, 0, parse_io},
+	{"server-io", 0, "METHOD", "the same for the server", SETTING_OWN, 0, 0, 0,
+	 parse_server_io},
+	{"busy-poll", 0, "US", "SO_BUSY_POLL: the kernel polls the device for US microseconds",
+	 SETTING_COUNT, AT(busy_poll_us), 1, 1000000, NULL},
+	{"sndbuf", 0, "SIZE", "SO_SNDBUF of both ends", SETTING_SIZE, AT(sndbuf), 1, 1 << 30, NULL},
+	{"rcvbuf", 0, "SIZE", "SO_RCVBUF of both ends", SETTING_SIZE, AT(rcvbuf), 1, 1 << 30, NULL},
+	{"nodelay", 0, NULL, "TCP_NODELAY: small writes leave at once (default)", SETTING_OWN, 0, 0,
+	 0, parse_nodelay},
+	{"no-nodelay", 0, NULL, "Nagle's algorithm instead", SETTING_OWN, 0, 0, 0,
+	 parse_no_nodelay},
+	{"quickack", 0, NULL, "TCP_QUICKACK again after every message", SETTING_FLAG, AT(quickack),
+	 0, 0, NULL},
+	{"cork", 0, "HOW", "TCP_CORK around every message: flush, or hold (it is never taken off)",
+	 SETTING_OWN, 0, 0, 0, parse_cork},
+	{"tos", 0, "N", "IP_TOS or IPV6_TCLASS", SETTING_INT, AT(tos), 0, 255, NULL},
+	{"congestion", 0, "NAME", "TCP_CONGESTION", SETTING_OWN, 0, 0, 0, parse_congestion},
+	{"mss", 0, "SIZE", "TCP_MAXSEG", SETTING_COUNT, AT(mss), 88, 65535, NULL},
+	{"bind", 0, "ADDR[:PORT]", "the client's messages come from there", SETTING_TEXT, AT(bind),
 	 0, 0, NULL},
 	{.doc = "How long:"},
 	{"iterations", 'i', "N", "measure N round trips", SETTING_COUNT, AT(iterations), 1,
@@ -49,7 +231,7 @@ const struct setting plan_settings[] = {
 	 "discard this first: a time or a number of trips; default 1000 trips, or 400ms if that is "
 	 "over sooner",
 	 SETTING_OWN, 0, 0, 0, parse_warmup},
-	{"timeout", 0, "TIME", "a UDP trip without reply is lost after TIME; default 1s",
+	{"timeout", 0, "TIME", "a datagram's trip without reply is lost after TIME; default 1s",
 	 SETTING_TIME, AT(timeout_ns), NS_PER_S, 0, NULL},
 	{.doc = "Where:"},
 	{"client-cpu", 0, "CPU",

@@ -12,10 +12,11 @@
 #include "base/error.h"
 #include "load/clock.h"
 #include "load/connect.h"
+#include "load/io.h"
 #include "load/message.h"
 #include "load/watchdog.h"
 
-enum { LOST_KEPT = 1024, RESERVE_TRIPS = 4096 };
+enum { LOST_KEPT = 1024, RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
 
 /* Silence for this long means that the server is gone: with one timeout more, still within 10 s. */
 #define SILENCE_NS (9ULL * NS_PER_S)
@@ -28,11 +29,9 @@ struct load_client {
 
 	/* What a trip touches. */
 	int (*trip)(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end);
-	int fd;
-	uint64_t bytes, mask;
+	struct io io;
+	uint64_t bytes, reply_bytes, mask;
 	void *request, *reply;
-	struct sockaddr *to; /* NULL: the socket is connected */
-	socklen_t to_len;
 	struct sockaddr_storage from; /* of the last reply, when not connected */
 	struct nic_clock *nic;        /* NULL: no timestamps of the NIC */
 	uint64_t seq;                 /* of the trip under way, or of the last one */
@@ -88,52 +87,15 @@ static int trip_failed(struct load_client *c, int rc)
 
 /* --- one trip ---------------------------------------------------------------------------- */
 
-/* 0 when a system call that returned n may be tried again, else why the trip is over. */
-static int after_error(struct load_client *c, ssize_t n)
+/* See struct io. */
+static int after_part(void *arg, bool moved)
 {
-	if (n == 0)
-		return -ECONNRESET;
-	return errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
-}
+	struct load_client *c = arg;
 
-static int send_rest(struct load_client *c, ssize_t n)
-{
-	uint64_t done = 0;
-
-	for (;;) {
-		if (n < 0) {
-			int rc = after_error(c, n);
-
-			if (rc)
-				return rc;
-		} else {
-			done += (uint64_t)n;
-			if (done == c->bytes)
-				return 0;
-			watchdog_mark(&c->dog, clock_ns());
-		}
-		n = message_send(c->fd, (char *)c->request + done, c->bytes - done, NULL, 0);
-	}
-}
-
-static int receive_rest(struct load_client *c, ssize_t n)
-{
-	uint64_t done = 0;
-
-	for (;;) {
-		if (n <= 0) {
-			int rc = after_error(c, n);
-
-			if (rc)
-				return rc;
-		} else {
-			done += (uint64_t)n;
-			if (done == c->bytes)
-				return 0;
-			watchdog_mark(&c->dog, clock_ns());
-		}
-		n = message_receive(c->fd, (char *)c->reply + done, c->bytes - done, NULL, NULL);
-	}
+	if (!moved)
+		return watchdog_verdict(&c->dog);
+	watchdog_mark(&c->dog, clock_ns());
+	return 0;
 }
 
 static int out_of_step(struct load_client *c, uint64_t seq)
@@ -142,23 +104,69 @@ static int out_of_step(struct load_client *c, uint64_t seq)
 		       c->link.server_text, (unsigned long long)seq);
 }
 
-static int trip_tcp(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
+static int trip_stream(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
 {
-	ssize_t want = (ssize_t)c->bytes, n;
 	int rc;
 
 	*start = clock_ns();
 	watchdog_mark(&c->dog, *start);
-	n = message_send(c->fd, c->request, c->bytes, NULL, 0);
-	if (n != want && (rc = send_rest(c, n)))
-		return rc;
-	n = message_receive(c->fd, c->reply, c->bytes, NULL, NULL);
-	if (n != want && (rc = receive_rest(c, n)))
+	rc = io_send_message(&c->io, c->request, c->bytes, &c->plan.writes);
+	if (!rc)
+		rc = io_receive_message(&c->io, c->reply, c->reply_bytes);
+	if (rc)
 		return rc;
 	*end = clock_ns();
 	if (message_get_seq(c->reply, c->mask) != (seq & c->mask))
 		return out_of_step(c, seq);
 	return 0;
+}
+
+static int connect_now(struct load_client *c)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&c->link.end.to;
+	int rc = 0;
+
+	while (!rc && connect(c->io.fd, to, address_size(to)) && errno != EISCONN)
+		rc = errno == EINTR || errno == EALREADY ? watchdog_verdict(&c->dog) : -errno;
+	return rc;
+}
+
+/* The server closes first, so that no port is used up here. */
+static int await_close(struct load_client *c)
+{
+	char byte;
+	int rc = 0;
+
+	while (!rc && c->io.receive(&c->io, &byte, 1) < 0)
+		rc = errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
+	close(c->io.fd);
+	c->link.end.fd = -1;
+	return rc;
+}
+
+/* A connection of its own for each trip; its socket is made before, because the lab's way to do so takes longer. */
+static int trip_connect(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
+{
+	int rc = connection_socket(&c->link, &c->plan);
+
+	if (rc) {
+		*start = *end = clock_ns();
+		return rc;
+	}
+	c->io.fd = c->link.end.fd;
+	*start = clock_ns();
+	watchdog_mark(&c->dog, *start);
+	rc = connect_now(c);
+	if (!rc)
+		rc = io_send_message(&c->io, c->request, c->bytes, &c->plan.writes);
+	if (!rc)
+		rc = io_receive_message(&c->io, c->reply, c->reply_bytes);
+	if (!rc)
+		rc = await_close(c);
+	*end = clock_ns();
+	if (!rc && message_get_seq(c->reply, c->mask) != (seq & c->mask))
+		return out_of_step(c, seq);
+	return rc;
 }
 
 /* The counters of the block that sent seq. */
@@ -193,53 +201,55 @@ static void count_stray(struct load_client *c, uint64_t seq)
 	counters_of(c, seq)->duplicated++;
 }
 
-static bool awaited(const struct load_client *c, ssize_t n, uint64_t seq)
+/* From the server, of the session, and of a reply's size. */
+static bool of_session(const struct load_client *c, ssize_t n)
 {
-	return n == (ssize_t)c->bytes && message_get_seq(c->reply, c->mask) == (seq & c->mask) &&
-	       (!c->to || address_equal((const struct sockaddr *)&c->from, c->to));
+	if (n != (ssize_t)c->reply_bytes)
+		return false;
+	if (c->plan.proto == PLAN_RAW)
+		return message_session(c->reply) == (uint32_t)c->link.flow.session &&
+		       message_is_answer(c->reply);
+	return !c->io.from || address_equal((const struct sockaddr *)&c->from,
+					    (const struct sockaddr *)&c->link.end.from);
 }
 
 /* Something else than the awaited reply. 0: wait on. */
-static int udp_stray(struct load_client *c, ssize_t n, uint64_t seq)
+static int stray(struct load_client *c, ssize_t n, uint64_t seq)
 {
 	if (n < 0)
-		return after_error(c, n);
-	if (n == (ssize_t)c->bytes &&
-	    (!c->to || address_equal((const struct sockaddr *)&c->from, c->to)))
+		return errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
+	if (of_session(c, n))
 		count_stray(c, seq);
 	return watchdog_verdict(&c->dog);
 }
 
-static int udp_send_again(struct load_client *c, ssize_t n)
+static int send_again(struct load_client *c)
 {
-	while (n < 0) {
-		int rc = after_error(c, n);
+	int rc;
 
+	do {
+		rc = errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
 		if (rc)
 			return rc;
-		n = message_send(c->fd, c->request, c->bytes, c->to, c->to_len);
-	}
+	} while (c->io.send(&c->io, c->request, c->bytes) < 0);
 	return 0;
 }
 
-static int trip_udp(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
+static int trip_datagram(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
 {
-	struct sockaddr *from = c->to ? (struct sockaddr *)&c->from : NULL;
 	ssize_t n;
 	int rc;
 
 	*start = clock_ns();
 	watchdog_mark(&c->dog, *start);
-	n = message_send(c->fd, c->request, c->bytes, c->to, c->to_len);
-	if (n < 0 && (rc = udp_send_again(c, n)))
+	if (c->io.send(&c->io, c->request, c->bytes) < 0 && (rc = send_again(c)))
 		return rc;
 	for (;;) {
-		socklen_t len = sizeof(c->from);
-
-		n = message_receive(c->fd, c->reply, c->bytes, from, from ? &len : NULL);
-		if (awaited(c, n, seq))
+		n = c->io.receive(&c->io, c->reply, c->reply_bytes);
+		if (n == (ssize_t)c->reply_bytes &&
+		    message_get_seq(c->reply, c->mask) == (seq & c->mask) && of_session(c, n))
 			break;
-		rc = udp_stray(c, n, seq);
+		rc = stray(c, n, seq);
 		if (rc)
 			return rc;
 	}
@@ -263,12 +273,20 @@ static int lose(struct load_client *c, uint64_t start, uint64_t *end)
 		       c->link.server_text, (double)c->silent_ns / NS_PER_S);
 }
 
+/* A reply is the request, cut short or filled up with zeros. */
 static int check_payload(struct load_client *c)
 {
-	uint64_t at;
+	uint64_t both = c->reply_bytes < c->bytes ? c->reply_bytes : c->bytes, at;
+	const char *rest = (const char *)c->reply + both;
 
-	if (message_equal(c->request, c->reply, c->bytes, &at))
-		return 0;
+	if (c->plan.proto == PLAN_RAW)
+		message_answer(c->reply);
+	if (message_equal(c->request, c->reply, both, &at)) {
+		for (at = both; at < c->reply_bytes && !*rest; at++)
+			rest++;
+		if (at == c->reply_bytes)
+			return 0;
+	}
 	return err_set(-EBADMSG, "the reply to trip %llu differs from the request at byte %llu",
 		       (unsigned long long)c->seq, (unsigned long long)at);
 }
@@ -283,7 +301,7 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 	if (c->plan.verify)
 		message_fill(c->request, c->bytes, c->seq);
 	rc = c->trip(c, c->seq, &start, end);
-	if (rc == -ETIMEDOUT && c->plan.proto == PLAN_UDP)
+	if (rc == -ETIMEDOUT && plan_datagrams(&c->plan))
 		return lose(c, start, end);
 	if (rc)
 		return trip_failed(c, rc);
@@ -365,29 +383,68 @@ int client_settle(struct load_client *c, uint64_t trips)
 
 /* --- opening and closing ----------------------------------------------------------------- */
 
+static int prepare_io(struct load_client *c)
+{
+	const struct load_plan *plan = &c->plan;
+	const struct endpoint *end = &c->link.end;
+
+	c->io = (struct io){
+		.fd = end->fd,
+		.cork = plan->cork,
+		.quickack = plan->quickack,
+		.interrupt = &watchdog_interrupt,
+		.after = after_part,
+		.arg = c,
+	};
+	if (plan->unconnected || plan->proto == PLAN_MULTICAST) {
+		c->io.to = (const struct sockaddr *)&end->to;
+		c->io.to_len = address_size(c->io.to);
+		c->io.from = &c->from;
+	}
+	if (plan->proto == PLAN_RAW && end->to.ss_family == AF_INET)
+		c->io.skip = IPV4_HEADER;
+	return io_open(&c->io, plan->io, plan->polls, (void *[]){c->request, c->reply},
+		       plan_bytes_max(plan));
+}
+
+/* The server begins: its first message is none of ours. */
+static int receive_first(struct load_client *c)
+{
+	int rc;
+
+	watchdog_mark(&c->dog, clock_ns());
+	rc = io_receive_message(&c->io, c->reply, c->reply_bytes);
+	watchdog_mark(&c->dog, 0);
+	return rc ? trip_failed(c, rc) : 0;
+}
+
 static int prepare(struct load_client *c)
 {
-	uint64_t bytes = c->plan.bytes;
+	uint64_t bytes = plan_bytes_max(&c->plan);
 	uint64_t limit = c->plan.timeout_ns;
+	int rc;
 
-	c->fd = c->link.data_fd;
-	c->bytes = bytes;
-	c->mask = message_seq_mask(bytes);
-	c->trip = c->plan.proto == PLAN_UDP ? trip_udp : trip_tcp;
-	if (c->plan.unconnected) {
-		c->to = (struct sockaddr *)&c->link.server;
-		c->to_len = c->link.server_len;
-	}
+	c->bytes = c->plan.bytes;
+	c->reply_bytes = plan_reply_bytes(&c->plan);
+	c->mask = message_seq_mask(c->bytes < c->reply_bytes ? c->bytes : c->reply_bytes);
+	c->trip = plan_datagrams(&c->plan) ? trip_datagram
+		  : c->plan.crr            ? trip_connect
+					   : trip_stream;
 	c->request = message_alloc(bytes);
 	c->reply = message_alloc(bytes);
 	if (!c->request || !c->reply)
 		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
 			       (unsigned long long)bytes);
-	message_label(c->request, bytes, c->link.flow.session);
-	/* A TCP stream cannot lose a trip, only its server. */
-	if (c->plan.proto == PLAN_TCP && limit < SILENCE_NS)
+	message_label(c->request, c->bytes, c->link.flow.session);
+	/* A stream cannot lose a trip, only its server. */
+	if (!plan_datagrams(&c->plan) && limit < SILENCE_NS)
 		limit = SILENCE_NS;
-	return watchdog_open(&c->dog, c->link.control_fd, limit);
+	rc = prepare_io(c);
+	if (rc)
+		return rc;
+	rc = watchdog_open(&c->dog, c->link.control_fd, limit);
+	c->watched = !rc;
+	return !rc && c->plan.receive_first ? receive_first(c) : rc;
 }
 
 int client_open(struct load_client **client, const struct load_plan *plan, const char *target,
@@ -402,10 +459,8 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 	memset(c, 0, sizeof(*c));
 	c->plan = *plan;
 	rc = connection_open(&c->link, plan, target, make_socket, arg);
-	if (!rc) {
+	if (!rc)
 		rc = prepare(c);
-		c->watched = !rc;
-	}
 	if (rc) {
 		client_close(c);
 		return rc;
@@ -416,7 +471,7 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 
 int client_hw_timestamps(struct load_client *c)
 {
-	return nic_open(&c->nic, c->fd);
+	return nic_open(&c->nic, c->io.fd);
 }
 
 struct nic_clock *client_nic(struct load_client *c)
@@ -431,9 +486,10 @@ void client_close(struct load_client *c)
 	nic_close(c->nic);
 	if (c->watched)
 		watchdog_close(&c->dog);
+	io_close(&c->io);
 	connection_close(&c->link);
-	message_free(c->request, c->plan.bytes);
-	message_free(c->reply, c->plan.bytes);
+	message_free(c->request, plan_bytes_max(&c->plan));
+	message_free(c->reply, plan_bytes_max(&c->plan));
 	free(c);
 }
 

@@ -24,8 +24,6 @@
 struct opening {
 	struct connection *link;
 	const struct load_plan *plan;
-	make_socket_fn *make_socket;
-	void *arg;
 	uint64_t deadline;
 };
 
@@ -68,16 +66,36 @@ static int connect_until(int fd, const struct sockaddr *addr, uint64_t deadline)
 	return -error;
 }
 
-/* A connected TCP socket with TCP_NODELAY, or -errno with a sentence. */
-static int connect_tcp(struct opening *open, const struct sockaddr *addr, uint64_t deadline)
+/* A TCP socket as the plan wants it; plan NULL: for the control connection. Or -errno with a sentence. */
+static int tcp_socket(const struct connection *link, const struct sockaddr *addr,
+		      const struct load_plan *plan)
 {
-	int fd = open->make_socket(open->arg, addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char text[ADDRESS_TEXT_MAX];
-	int on = 1, rc;
+	int fd = link->make_socket(link->arg, addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1, rc = 0;
 
 	if (fd < 0)
 		return fd;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (!plan)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	else
+		rc = endpoint_options(plan, fd);
+	if (!rc && plan && plan->bind)
+		rc = endpoint_bind(plan, fd, addr);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* The same, connected. */
+static int connect_tcp(struct opening *open, const struct sockaddr *addr,
+		       const struct load_plan *plan, uint64_t deadline)
+{
+	int fd = tcp_socket(open->link, addr, plan), rc;
+	char text[ADDRESS_TEXT_MAX];
+
+	if (fd < 0)
+		return fd;
 	rc = connect_until(fd, addr, deadline);
 	if (!rc)
 		return fd;
@@ -85,6 +103,16 @@ static int connect_tcp(struct opening *open, const struct sockaddr *addr, uint64
 	return err_set(rc, "cannot reach a server at %s: %s%s", address_format(addr, text),
 		       strerror(-rc),
 		       rc == -ECONNREFUSED ? "; is 'layover serve' running there?" : "");
+}
+
+int connection_socket(struct connection *link, const struct load_plan *plan)
+{
+	int fd = tcp_socket(link, (struct sockaddr *)&link->end.to, plan);
+
+	if (fd < 0)
+		return fd;
+	link->end.fd = fd;
+	return 0;
 }
 
 static int connect_control(struct opening *open, const char *target)
@@ -102,7 +130,7 @@ static int connect_control(struct opening *open, const char *target)
 		return rc;
 	deadline = clock_ns() + time_left(open, CONNECT_NS);
 	for (const struct addrinfo *a = list; a; a = a->ai_next) {
-		rc = connect_tcp(open, a->ai_addr, deadline);
+		rc = connect_tcp(open, a->ai_addr, NULL, deadline);
 		if (rc < 0)
 			continue;
 		open->link->control_fd = rc;
@@ -143,7 +171,13 @@ static int expect(struct opening *open, const char *type, json_t **answer)
 	return rc;
 }
 
-static int say_hello(struct opening *open, uint16_t *udp_port)
+/* The transports whose server tells its port. */
+static bool needs_port(const struct load_plan *plan)
+{
+	return plan->crr || plan->proto == PLAN_UDP || plan->proto == PLAN_MULTICAST;
+}
+
+static int say_hello(struct opening *open, struct endpoint_offer *offer)
 {
 	struct connection *link = open->link;
 	json_t *answer, *hello = json_pack("{s:s, s:i, s:s, s:o}", "type", "hello", "protocol",
@@ -157,11 +191,12 @@ static int say_hello(struct opening *open, uint16_t *udp_port)
 		rc = expect(open, "ready", &answer);
 	if (rc)
 		return rc;
-	port = json_integer_value(json_object_get(answer, "udp_port"));
+	port = json_integer_value(json_object_get(answer, "port"));
 	rc = control_get_session(answer, &link->flow.session);
-	if (!rc && (port < 0 || port > 65535 || !port != (open->plan->proto == PLAN_TCP)))
+	if (!rc && (port < 0 || port > 65535 || !port == needs_port(open->plan)))
 		rc = err_set(-EPROTO, "it named no usable port");
-	*udp_port = (uint16_t)port;
+	offer->port = (uint16_t)port;
+	control_text(answer, "path", offer->path, sizeof(offer->path));
 	link->same_kernel = host_is_this(answer, asked);
 	control_text(answer, "kernel", link->server_kernel, sizeof(link->server_kernel));
 	json_decref(answer);
@@ -173,71 +208,66 @@ static int open_tcp_data(struct opening *open)
 	struct connection *link = open->link;
 	json_t *data = json_pack("{s:s, s:o}", "type", "data", "session",
 				 control_session(link->flow.session));
-	int fd = connect_tcp(open, (struct sockaddr *)&link->server,
+	int fd = connect_tcp(open, (struct sockaddr *)&link->server, open->plan,
 			     clock_ns() + time_left(open, CONNECT_NS));
 
 	if (fd < 0) {
 		json_decref(data);
 		return fd;
 	}
-	link->data_fd = fd;
+	link->end.fd = fd;
+	link->end.to = link->end.from = link->server;
 	return control_send(fd, time_left(open, FRAME_NS), data);
 }
 
-/* Binds to the address the control connection uses: the server answers to no other. */
-static int open_udp_data(struct opening *open, uint16_t server_port)
+/* Bound to the address the control connection uses: the server answers to no other. */
+static int open_other_data(struct opening *open, const struct endpoint_offer *offer)
 {
 	struct connection *link = open->link;
-	struct sockaddr *server = (struct sockaddr *)&link->server;
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	int fd = open->make_socket(open->arg, server->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
 
-	if (fd < 0)
-		return fd;
-	link->data_fd = fd;
-	address_set_port(server, server_port);
 	getsockname(link->control_fd, (struct sockaddr *)&local, &len);
-	address_set_port((struct sockaddr *)&local, 0);
-	if (bind(fd, (struct sockaddr *)&local, len) ||
-	    (!open->plan->unconnected && connect(fd, server, link->server_len)))
-		return err_set(-errno, "cannot set up a UDP socket: %s", strerror(errno));
-	len = sizeof(local);
-	getsockname(fd, (struct sockaddr *)&local, &len);
+	rc = endpoint_join(open->plan, offer, link->flow.session, (struct sockaddr *)&local,
+			   (struct sockaddr *)&link->server, link->make_socket, link->arg,
+			   &link->end);
+	if (rc)
+		return rc;
 	return control_send(link->control_fd, time_left(open, FRAME_NS),
-			    json_pack("{s:s, s:i}", "type", "udp", "port",
-				      address_port((struct sockaddr *)&local)));
+			    json_pack("{s:s, s:i}", "type", "peer", "port", link->end.port));
 }
 
 static void note_flow(struct opening *open)
 {
 	struct connection *link = open->link;
-	struct sockaddr_storage local;
+	struct sockaddr_storage local = {0};
 	socklen_t len = sizeof(local);
 
-	getsockname(link->data_fd, (struct sockaddr *)&local, &len);
-	link->flow.proto = open->plan->proto == PLAN_UDP ? IPPROTO_UDP : IPPROTO_TCP;
+	getsockname(link->end.fd, (struct sockaddr *)&local, &len);
+	link->flow.proto = plan_traced_proto(open->plan);
 	link->flow.family = local.ss_family;
 	link->flow.client_port = address_port((struct sockaddr *)&local);
-	link->flow.server_port = address_port((struct sockaddr *)&link->server);
+	link->flow.server_port = address_port((struct sockaddr *)&link->end.to);
 }
 
 int connection_open(struct connection *link, const struct load_plan *plan, const char *target,
 		    make_socket_fn *make_socket, void *arg)
 {
-	struct opening open = {link, plan, make_socket, arg, clock_ns() + OPEN_NS};
-	uint16_t udp_port;
+	struct opening open = {link, plan, clock_ns() + OPEN_NS};
+	struct endpoint_offer offer = {0};
 	json_t *answer;
 	int rc;
 
-	*link = (struct connection){.control_fd = -1, .data_fd = -1};
+	*link = (struct connection){
+		.control_fd = -1, .end.fd = -1, .make_socket = make_socket, .arg = arg};
 	rc = connect_control(&open, target);
 	if (rc)
 		return rc;
-	rc = say_hello(&open, &udp_port);
+	rc = say_hello(&open, &offer);
 	if (!rc)
-		rc = plan->proto == PLAN_UDP ? open_udp_data(&open, udp_port)
-					     : open_tcp_data(&open);
+		rc = plan->proto == PLAN_TCP && !plan->crr ? open_tcp_data(&open)
+							   : open_other_data(&open, &offer);
 	if (!rc)
 		rc = expect(&open, "go", &answer);
 	if (rc)
@@ -260,9 +290,9 @@ bool connection_last_words(const struct connection *link, char *said, size_t siz
 
 void connection_close(struct connection *link)
 {
-	if (link->data_fd >= 0)
-		close(link->data_fd);
+	if (link->end.fd >= 0)
+		close(link->end.fd);
 	if (link->control_fd >= 0)
 		close(link->control_fd);
-	link->control_fd = link->data_fd = -1;
+	link->control_fd = link->end.fd = -1;
 }

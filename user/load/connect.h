@@ -7,16 +7,22 @@
 
 #include "load/address.h"
 #include "load/client.h"
+#include "load/endpoint.h"
 #include "load/host.h"
 
 struct connection {
-	int control_fd, data_fd;
+	int control_fd;
+	struct endpoint end;
 	struct load_flow flow;
-	struct sockaddr_storage server; /* where the messages go */
+	struct sockaddr_storage server; /* of the control connection */
 	socklen_t server_len;
 	char server_text[ADDRESS_TEXT_MAX];  /* the control connection's far end */
 	bool same_kernel;                    /* both ends run on this very kernel */
 	char server_kernel[HOST_KERNEL_MAX]; /* its release, "" when it did not say */
+
+	/* Private. */
+	make_socket_fn *make_socket;
+	void *arg;
 };
 
 /*
@@ -24,6 +30,9 @@ struct connection {
  */
 int connection_open(struct connection *link, const struct load_plan *plan, const char *target,
 		    make_socket_fn *make_socket, void *arg);
+
+/* crr: makes the next trip's socket, link->end.fd, still to be connected to link->end.to. 0 or -errno with a sentence. */
+int connection_socket(struct connection *link, const struct load_plan *plan);
 
 /* Why the server ended the session, when it said so: true, and its words in said. */
 bool connection_last_words(const struct connection *link, char *said, size_t size);

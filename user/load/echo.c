@@ -2,10 +2,17 @@
 #include "load/echo.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "load/address.h"
 #include "load/clock.h"
+#include "load/endpoint.h"
+#include "load/io.h"
 #include "load/message.h"
+
+enum { IPV4_HEADER = 20 };
 
 static bool ended(const struct echo *echo)
 {
@@ -28,84 +35,129 @@ static void progress(struct echo *echo)
 	atomic_store_explicit(&echo->progress, count + 1, memory_order_relaxed);
 }
 
-/* The rest of a message of which recv() gave n bytes (or failed). False when the stream is over. */
-static bool receive_rest(struct echo *echo, ssize_t n)
+/* See struct io. */
+static int after_part(void *arg, bool moved)
 {
-	uint64_t done = 0;
+	struct echo *echo = arg;
 
-	for (;;) {
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return false;
-		done += n > 0 ? (uint64_t)n : 0;
-		if (done == echo->plan->bytes)
-			return true;
+	if (moved)
 		progress(echo);
-		n = message_receive(echo->fd, (char *)echo->message + done,
-				    echo->plan->bytes - done, NULL, NULL);
+	return ended(echo) ? -ECANCELED : 0;
+}
+
+/* One request and its reply. 0 or why the stream is over. */
+static int echo_message(struct echo *echo, struct io *io)
+{
+	const struct load_plan *plan = echo->plan;
+	int rc = io_receive_message(io, echo->message, plan->bytes);
+
+	if (rc)
+		return rc;
+	if (plan->server_delay_ns)
+		spin(echo, plan->server_delay_ns);
+	rc = io_send_message(io, echo->message, plan_reply_bytes(plan), &plan->reply_writes);
+	progress(echo);
+	return rc;
+}
+
+static void echo_stream(struct echo *echo, struct io *io)
+{
+	const struct load_plan *plan = echo->plan;
+
+	if (plan->receive_first &&
+	    io_send_message(io, echo->message, plan_reply_bytes(plan), &plan->reply_writes))
+		return;
+	while (!echo_message(echo, io))
+		;
+}
+
+static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	struct sockaddr_storage copy = {0};
+
+	memcpy(&copy, a, address_size(a));
+	address_set_port((struct sockaddr *)&copy, address_port(b));
+	return address_equal((struct sockaddr *)&copy, b);
+}
+
+/* crr: one message per connection, and the server closes first. */
+static void echo_connections(struct echo *echo, struct io *io)
+{
+	while (!ended(echo)) {
+		struct sockaddr_storage from;
+		socklen_t len = sizeof(from);
+
+		io->fd = accept4(echo->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
+		if (io->fd < 0)
+			continue;
+		if (same_host((struct sockaddr *)&from, echo->peer) &&
+		    !endpoint_options(echo->plan, io->fd))
+			echo_message(echo, io);
+		close(io->fd);
 	}
 }
 
-static bool send_rest(struct echo *echo, ssize_t n)
+/* Nobody but the session's peer gets a reply, and none is longer than its request: no reflector. */
+static bool is_request(const struct echo *echo, const struct io *io, ssize_t n)
 {
-	uint64_t done = 0;
-
-	for (;;) {
-		if (n < 0 && errno != EINTR)
-			return false;
-		done += n > 0 ? (uint64_t)n : 0;
-		if (done == echo->plan->bytes)
-			return true;
-		progress(echo);
-		n = message_send(echo->fd, (char *)echo->message + done, echo->plan->bytes - done,
-				 NULL, 0);
-	}
+	if (n <= 0)
+		return false;
+	if (echo->plan->proto == PLAN_RAW)
+		return n == (ssize_t)echo->plan->bytes &&
+		       message_session(echo->message) == echo->session &&
+		       !message_is_answer(echo->message);
+	return !io->from || address_equal((const struct sockaddr *)io->from, echo->peer);
 }
 
-static void echo_tcp(struct echo *echo)
+static void echo_datagrams(struct echo *echo, struct io *io)
 {
-	uint64_t bytes = echo->plan->bytes, delay = echo->plan->server_delay_ns;
-	ssize_t want = (ssize_t)bytes, n;
-
-	for (;;) {
-		n = message_receive(echo->fd, echo->message, bytes, NULL, NULL);
-		if (n != want && !receive_rest(echo, n))
-			return;
-		if (delay)
-			spin(echo, delay);
-		n = message_send(echo->fd, echo->message, bytes, NULL, 0);
-		if (n != want && !send_rest(echo, n))
-			return;
-		progress(echo);
-	}
-}
-
-/* A reply is as long as its request, and nobody but the session's peer gets one: no reflector. */
-static void echo_udp(struct echo *echo)
-{
-	uint64_t bytes = echo->plan->bytes, delay = echo->plan->server_delay_ns;
-	struct sockaddr_storage sender;
-	struct sockaddr *from = echo->peer ? (struct sockaddr *)&sender : NULL;
+	const struct load_plan *plan = echo->plan;
+	uint64_t reply = plan_reply_bytes(plan);
 
 	while (!ended(echo)) {
-		socklen_t len = sizeof(sender);
-		ssize_t n =
-			message_receive(echo->fd, echo->message, bytes, from, from ? &len : NULL);
+		ssize_t n = io->receive(io, echo->message, plan->bytes);
 
-		/* Errors are ICMP's word about earlier replies; the control connection says when to
-		 * end. */
-		if (n <= 0 || (from && !address_equal(from, echo->peer)))
+		/* Errors are ICMP's word about earlier replies; the control connection says when to end. */
+		if (!is_request(echo, io, n))
 			continue;
-		if (delay)
-			spin(echo, delay);
-		message_send(echo->fd, echo->message, (size_t)n, echo->peer, echo->peer_len);
+		if (plan->server_delay_ns)
+			spin(echo, plan->server_delay_ns);
+		if (plan->proto == PLAN_RAW)
+			message_answer(echo->message);
+		io->send(io, echo->message, (uint64_t)n < reply ? (size_t)n : reply);
 		progress(echo);
 	}
 }
 
-void echo_run(struct echo *echo)
+int echo_run(struct echo *echo)
 {
-	if (echo->plan->proto == PLAN_UDP)
-		echo_udp(echo);
-	else
-		echo_tcp(echo);
+	const struct load_plan *plan = echo->plan;
+	struct sockaddr_storage from;
+	struct io io = {
+		.fd = echo->fd,
+		.cork = plan->cork,
+		.quickack = plan->quickack,
+		.interrupt = &echo->end,
+		.after = after_part,
+		.arg = echo,
+	};
+	int rc;
+
+	if (plan->unconnected || plan->proto == PLAN_MULTICAST) {
+		io.to = echo->peer;
+		io.to_len = address_size(echo->peer);
+		io.from = &from;
+	}
+	if (plan->proto == PLAN_RAW && echo->peer->sa_family == AF_INET)
+		io.skip = IPV4_HEADER;
+	rc = io_open(&io, plan->server_io, plan->polls, (void *[]){echo->message, echo->message},
+		     plan_bytes_max(plan));
+	if (!rc && plan->crr)
+		echo_connections(echo, &io);
+	else if (!rc && plan_datagrams(plan))
+		echo_datagrams(echo, &io);
+	else if (!rc)
+		echo_stream(echo, &io);
+	io_close(&io);
+	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The server's loop: receive a whole message, spin if asked to, send it back. */
+/* The server's loop: receive a whole message, spin if asked to, answer it. */
 #ifndef LAYOVER_ECHO_H
 #define LAYOVER_ECHO_H
 
@@ -12,16 +12,15 @@
 
 struct echo {
 	const struct load_plan *plan;
-	int fd;
-	void *message; /* from message_alloc(plan->bytes) */
-	const struct sockaddr
-		*peer; /* UDP: the only address that is answered; NULL: connected to it */
-	socklen_t peer_len;
-	_Atomic uint64_t progress; /* counts up while data arrives, for the idle limit */
-	atomic_bool end;           /* set, then shutdown(fd), to end the loop from outside */
+	int fd;                      /* crr: a listening socket */
+	void *message;               /* from message_alloc(plan_bytes_max(plan)) */
+	const struct sockaddr *peer; /* the only address that is answered */
+	uint32_t session;            /* as in the message header; for raw sockets */
+	_Atomic uint64_t progress;   /* counts up while data arrives, for the idle limit */
+	atomic_bool end;             /* set, then shutdown(fd), to end the loop from outside */
 };
 
-/* Returns when the stream ends, fails, or `end` is set. */
-void echo_run(struct echo *echo);
+/* Returns when the stream ends, fails, or `end` is set: 0, or -errno with a sentence if it could not start. */
+int echo_run(struct echo *echo);
 
 #endif

@@ -5,7 +5,7 @@
 
 static size_t allocated(uint64_t bytes)
 {
-	return (size_t)bytes + sizeof(struct message_header);
+	return MESSAGE_ROOM + (size_t)bytes + sizeof(struct message_header);
 }
 
 void *message_alloc(uint64_t bytes)
@@ -13,13 +13,13 @@ void *message_alloc(uint64_t bytes)
 	void *memory = mmap(NULL, allocated(bytes), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-	return memory == MAP_FAILED ? NULL : memory;
+	return memory == MAP_FAILED ? NULL : (char *)memory + MESSAGE_ROOM;
 }
 
 void message_free(void *message, uint64_t bytes)
 {
 	if (message)
-		munmap(message, allocated(bytes));
+		munmap((char *)message - MESSAGE_ROOM, allocated(bytes));
 }
 
 void message_label(void *message, uint64_t bytes, uint64_t session)

@@ -2,14 +2,17 @@
 #include "load/plan.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/cpus.h"
 #include "base/error.h"
 #include "load/clock.h"
+#include "load/io.h"
+#include "load/message.h"
 
-enum field_type { FIELD_U64, FIELD_INT, FIELD_BOOL, FIELD_WORD };
+enum field_type { FIELD_U64, FIELD_INT, FIELD_BOOL, FIELD_WORD, FIELD_TEXT, FIELD_WRITES };
 
 /* A word is kept as its index in `words`. */
 struct field {
@@ -20,7 +23,8 @@ struct field {
 	const char *const *words;
 };
 
-static const char *const protos[] = {"tcp", "udp", NULL};
+const char *const plan_proto_names[] = {"tcp", "udp", "mcast", "raw", "unix", NULL};
+static const char *const corks[] = {"off", "flush", "hold", NULL};
 static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 
 #define DAY_NS (24LL * 3600 * NS_PER_S)
@@ -30,10 +34,16 @@ static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 #define BOOL(f)             #f, FIELD_BOOL, offsetof(struct load_plan, f), 0, 1, NULL
 #define WORD(f, max, words) #f, FIELD_WORD, offsetof(struct load_plan, f), 0, max, words
 
+#define TEXT(f)   #f, FIELD_TEXT, offsetof(struct load_plan, f), 0, 0, NULL
+#define WRITES(f) #f, FIELD_WRITES, offsetof(struct load_plan, f), 1, PLAN_TCP_BYTES_MAX, NULL
+
 static const struct field fields[] = {
-	{WORD(proto, PLAN_UDP, protos)},
+	{WORD(proto, PLAN_PROTOS - 1, plan_proto_names)},
 	{WORD(family, PLAN_IPV6, families)},
 	{U64(bytes, 1, PLAN_TCP_BYTES_MAX)},
+	{U64(reply_bytes, 0, PLAN_TCP_BYTES_MAX)},
+	{WRITES(writes)},
+	{WRITES(reply_writes)},
 	{U64(iterations, 0, PLAN_TRIPS_MAX)},
 	{U64(duration_ns, 0, DAY_NS)},
 	{U64(warmup_trips, 0, PLAN_TRIPS_MAX)},
@@ -44,6 +54,20 @@ static const struct field fields[] = {
 	{BOOL(verify)},
 	{INT(client_cpu, -1, CPUS_MAX - 1)},
 	{INT(server_cpu, -1, CPUS_MAX - 1)},
+	{BOOL(crr)},
+	{BOOL(receive_first)},
+	{WORD(io, IO_METHODS - 1, io_method_names)},
+	{WORD(server_io, IO_METHODS - 1, io_method_names)},
+	{U64(polls, 0, 1000000000)},
+	{U64(sndbuf, 0, 1 << 30)},
+	{U64(rcvbuf, 0, 1 << 30)},
+	{U64(mss, 0, 65535)},
+	{U64(busy_poll_us, 0, 1000000)},
+	{INT(tos, -1, 255)},
+	{WORD(cork, PLAN_CORK_HOLD, corks)},
+	{BOOL(nodelay)},
+	{BOOL(quickack)},
+	{TEXT(congestion)},
 };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
@@ -58,6 +82,9 @@ void plan_default(struct load_plan *plan)
 		.timeout_ns = NS_PER_S,
 		.client_cpu = -1,
 		.server_cpu = -1,
+		.polls = 1000,
+		.tos = -1,
+		.nodelay = true,
 	};
 }
 
@@ -101,37 +128,138 @@ static int check_field(const struct field *field, int64_t value)
 		       (long long)field->min, (long long)field->max, (long long)value);
 }
 
-int plan_check(const struct load_plan *plan)
+bool plan_datagrams(const struct load_plan *plan)
 {
-	for (const struct field *f = fields; f < fields + FIELDS; f++) {
-		int rc = check_field(f, get(plan, f));
+	return plan->proto != PLAN_TCP && plan->proto != PLAN_UNIX;
+}
 
-		if (rc)
-			return rc;
+uint64_t plan_reply_bytes(const struct load_plan *plan)
+{
+	return plan->reply_bytes ? plan->reply_bytes : plan->bytes;
+}
+
+uint64_t plan_bytes_max(const struct load_plan *plan)
+{
+	return plan->reply_bytes > plan->bytes ? plan->reply_bytes : plan->bytes;
+}
+
+int plan_traced_proto(const struct load_plan *plan)
+{
+	if (plan->crr)
+		return 0;
+	switch (plan->proto) {
+	case PLAN_TCP:
+		return IPPROTO_TCP;
+	case PLAN_UDP:
+	case PLAN_MULTICAST:
+		return IPPROTO_UDP;
+	default:
+		return 0;
 	}
-	if (plan->proto == PLAN_UDP && plan->bytes > PLAN_UDP_BYTES_MAX)
+}
+
+static int check_writes(const struct plan_writes *writes, uint64_t bytes, const char *what)
+{
+	uint64_t sum = 0;
+
+	if (writes->count > PLAN_WRITES_MAX)
+		return err_set(-ERANGE, "%s: at most %d writes", what, PLAN_WRITES_MAX);
+	for (uint64_t i = 0; i < writes->count; i++)
+		sum += writes->bytes[i];
+	if (!writes->count || sum == bytes)
+		return 0;
+	return err_set(-EINVAL, "%s: they sum to %llu bytes, the message has %llu", what,
+		       (unsigned long long)sum, (unsigned long long)bytes);
+}
+
+static int check_sizes(const struct load_plan *plan)
+{
+	uint64_t reply = plan_reply_bytes(plan);
+	int rc;
+
+	if (plan_datagrams(plan) && plan->bytes > PLAN_UDP_BYTES_MAX)
 		return err_set(-ERANGE,
 			       "bytes must be at most %llu with UDP, got %llu; "
 			       "TCP takes up to %llu",
 			       PLAN_UDP_BYTES_MAX, (unsigned long long)plan->bytes,
 			       PLAN_TCP_BYTES_MAX);
-	if (plan->proto == PLAN_TCP && plan->unconnected)
+	if (plan_datagrams(plan) && reply > plan->bytes)
+		return err_set(
+			-ERANGE,
+			"a datagram's reply must not be larger than its request (%llu bytes), so that "
+			"no server can be made to flood others",
+			(unsigned long long)plan->bytes);
+	if (plan->proto == PLAN_RAW && reply < sizeof(struct message_header))
+		return err_set(-ERANGE, "raw messages have at least %zu bytes",
+			       sizeof(struct message_header));
+	if (plan_datagrams(plan) && (plan->writes.count || plan->reply_writes.count))
+		return err_set(-EINVAL, "a datagram is one write");
+	rc = check_writes(&plan->writes, plan->bytes, "writes");
+	return rc ? rc : check_writes(&plan->reply_writes, reply, "reply_writes");
+}
+
+static int check_fit(const struct load_plan *plan)
+{
+	bool tcp = plan->proto == PLAN_TCP;
+
+	if (plan->unconnected && plan->proto != PLAN_UDP)
 		return err_set(-EINVAL, "unconnected sockets exist with UDP only");
+	if ((plan->crr || plan->mss || plan->quickack || plan->cork || !plan->nodelay ||
+	     plan->congestion[0]) &&
+	    !tcp)
+		return err_set(
+			-EINVAL,
+			"crr, mss, quickack, cork, no-nodelay and congestion exist with TCP only");
+	if (plan->receive_first && (plan_datagrams(plan) || plan->crr))
+		return err_set(-EINVAL, "receive-first needs a stream that stays: TCP or unix");
+	if (plan->crr && (plan->io || plan->server_io))
+		return err_set(-EINVAL, "crr uses blocking calls only");
+	if ((plan->io == IO_URING_FIXED || plan->server_io == IO_URING_FIXED) &&
+	    (plan->unconnected || plan->proto == PLAN_MULTICAST || plan->proto == PLAN_RAW))
+		return err_set(-EINVAL,
+			       "registered buffers need a connected TCP, UDP or unix socket");
 	if (!plan->iterations && !plan->duration_ns)
 		return err_set(-EINVAL,
 			       "there is nothing to measure: neither iterations nor a time");
 	return 0;
 }
 
-static json_t *field_to_json(const struct field *field, int64_t value)
+int plan_check(const struct load_plan *plan)
 {
+	int rc = 0;
+
+	for (const struct field *f = fields; !rc && f < fields + FIELDS; f++)
+		if (f->type < FIELD_TEXT)
+			rc = check_field(f, get(plan, f));
+	if (!rc)
+		rc = check_sizes(plan);
+	return rc ? rc : check_fit(plan);
+}
+
+static json_t *writes_to_json(const struct plan_writes *writes)
+{
+	json_t *list = json_array();
+
+	for (uint64_t i = 0; i < writes->count; i++)
+		json_array_append_new(list, json_integer((json_int_t)writes->bytes[i]));
+	return list;
+}
+
+static json_t *field_to_json(const struct load_plan *plan, const struct field *field)
+{
+	const void *at = (const char *)plan + field->offset;
+
 	switch (field->type) {
 	case FIELD_BOOL:
-		return json_boolean(value);
+		return json_boolean(get(plan, field));
 	case FIELD_WORD:
-		return json_string(field->words[value]);
+		return json_string(field->words[get(plan, field)]);
+	case FIELD_TEXT:
+		return json_string(at);
+	case FIELD_WRITES:
+		return writes_to_json(at);
 	default:
-		return json_integer(value);
+		return json_integer(get(plan, field));
 	}
 }
 
@@ -140,7 +268,7 @@ json_t *plan_to_json(const struct load_plan *plan)
 	json_t *object = json_object();
 
 	for (const struct field *f = fields; object && f < fields + FIELDS; f++) {
-		if (!json_object_set_new(object, f->name, field_to_json(f, get(plan, f))))
+		if (!json_object_set_new(object, f->name, field_to_json(plan, f)))
 			continue;
 		json_decref(object);
 		object = NULL;
@@ -167,24 +295,66 @@ static int field_from_json(const struct field *field, const json_t *json, int64_
 	return -EINVAL;
 }
 
+/* The types that are no number. */
+static int text_from_json(const struct field *field, const json_t *json, char *text)
+{
+	if (!json_is_string(json) || json_string_length(json) >= PLAN_WORD_MAX)
+		return err_set(-EINVAL, "the plan's field '%s' is no short text", field->name);
+	memcpy(text, json_string_value(json), json_string_length(json) + 1);
+	return 0;
+}
+
+static int writes_from_json(const struct field *field, const json_t *json,
+			    struct plan_writes *writes)
+{
+	int rc = 0;
+
+	if (!json_is_array(json) || json_array_size(json) > PLAN_WRITES_MAX)
+		return err_set(-EINVAL, "the plan's field '%s' is no list of at most %d sizes",
+			       field->name, PLAN_WRITES_MAX);
+	writes->count = json_array_size(json);
+	for (size_t i = 0; !rc && i < writes->count; i++) {
+		json_int_t bytes = json_integer_value(json_array_get(json, i));
+
+		writes->bytes[i] = (uint64_t)bytes;
+		rc = check_field(field, bytes);
+	}
+	return rc;
+}
+
+static int number_from_json(const struct field *field, const json_t *json, struct load_plan *plan)
+{
+	int64_t value;
+	int rc;
+
+	if (field_from_json(field, json, &value))
+		return err_set(-EINVAL, "the plan's field '%s' has a wrong type or word",
+			       field->name);
+	rc = check_field(field, value); /* before it is cut to the width of an int */
+	if (!rc)
+		set(plan, field, value);
+	return rc;
+}
+
 int plan_from_json(const json_t *object, struct load_plan *plan)
 {
 	if (!json_is_object(object))
 		return err_set(-EINVAL, "the plan is not a JSON object");
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
 		const json_t *json = json_object_get(object, f->name);
-		int64_t value;
+		void *at = (char *)plan + f->offset;
 		int rc;
 
 		if (!json)
 			return err_set(-EINVAL, "the plan lacks the field '%s'", f->name);
-		if (field_from_json(f, json, &value))
-			return err_set(-EINVAL, "the plan's field '%s' has a wrong type or word",
-				       f->name);
-		rc = check_field(f, value); /* before it is cut to the width of an int */
+		if (f->type == FIELD_TEXT)
+			rc = text_from_json(f, json, at);
+		else if (f->type == FIELD_WRITES)
+			rc = writes_from_json(f, json, at);
+		else
+			rc = number_from_json(f, json, plan);
 		if (rc)
 			return rc;
-		set(plan, f, value);
 	}
 	if (json_object_size(object) != FIELDS)
 		return err_set(-EINVAL, "the plan has fields that are not known here");

@@ -7,34 +7,71 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum plan_proto { PLAN_TCP, PLAN_UDP };
+/* What carries the messages. */
+enum plan_proto { PLAN_TCP, PLAN_UDP, PLAN_MULTICAST, PLAN_RAW, PLAN_UNIX, PLAN_PROTOS };
 enum plan_family { PLAN_ANY, PLAN_IPV4, PLAN_IPV6 };
+enum plan_cork { PLAN_CORK_OFF, PLAN_CORK_FLUSH, PLAN_CORK_HOLD };
 
 #define PLAN_TRIPS_MAX     1000000000ULL
 #define PLAN_UDP_BYTES_MAX 65507ULL
 #define PLAN_TCP_BYTES_MAX (1ULL << 30)
+enum { PLAN_WRITES_MAX = 16, PLAN_WORD_MAX = 16, PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */ };
 
-/* Every field but the last has one row in the table of plan.c, which says its JSON name and its limits. */
+/* The sizes of the writes that make up one message; count 0: one write. */
+struct plan_writes {
+	uint64_t count;
+	uint64_t bytes[PLAN_WRITES_MAX];
+};
+
+/* Every field but the last ones has one row in the table of plan.c, which says its JSON name and its limits. */
 struct load_plan {
-	int proto;  /* enum plan_proto */
-	int family; /* enum plan_family: which addresses of the target may be used */
-	uint64_t bytes;
+	int proto;            /* enum plan_proto */
+	int family;           /* enum plan_family: which addresses of the target may be used */
+	uint64_t bytes;       /* of a request */
+	uint64_t reply_bytes; /* of a reply; 0: as many */
+	struct plan_writes writes, reply_writes;
 	uint64_t iterations;  /* trips to measure; 0: as many as duration_ns allows */
 	uint64_t duration_ns; /* how long to measure; 0: until iterations are done */
 	/* The warm-up ends at whichever comes first; 0: no such limit. */
 	uint64_t warmup_trips, warmup_ns;
-	uint64_t timeout_ns;      /* after this a UDP trip counts as lost */
+	uint64_t timeout_ns;      /* after this a datagram's trip counts as lost */
 	uint64_t server_delay_ns; /* the server spins this long between receiving and replying */
 	bool unconnected;         /* UDP sockets without connect(), on both ends */
 	bool verify; /* fill and check the payload of every trip, outside the measured time */
+	bool crr;    /* a connection for every trip */
+	bool receive_first;         /* the server sends the first message */
 	int client_cpu, server_cpu; /* -1: not pinned */
+	int io, server_io;          /* enum io_method */
+	uint64_t polls;             /* io_uring: look so often for a completion before waiting */
+	/* Socket options of both ends; 0 (or ""): the system's default. */
+	uint64_t sndbuf, rcvbuf, mss, busy_poll_us;
+	int tos;  /* -1: default */
+	int cork; /* enum plan_cork */
+	bool nodelay, quickack;
+	char congestion[PLAN_WORD_MAX];
 
-	bool time_given; /* duration_ns is not the default; stays on this side */
+	/* These stay on this side. */
+	bool time_given;  /* duration_ns is not the default */
+	const char *bind; /* "ADDR[:PORT]" of the client's data socket; NULL: any */
 };
 
 /* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing
  * pinned. */
 void plan_default(struct load_plan *plan);
+
+/* Messages may get lost, and arrive whole or not at all. */
+bool plan_datagrams(const struct load_plan *plan);
+
+uint64_t plan_reply_bytes(const struct load_plan *plan);
+
+/* The larger of request and reply. */
+uint64_t plan_bytes_max(const struct load_plan *plan);
+
+/* IPPROTO_TCP, IPPROTO_UDP, or 0: the kernel's hooks know no turns of it. */
+int plan_traced_proto(const struct load_plan *plan);
+
+/* As on the command line and in JSON: "tcp" …; ends with NULL. */
+extern const char *const plan_proto_names[];
 
 /* 0, or -EINVAL/-ERANGE with a sentence that names the field. */
 int plan_check(const struct load_plan *plan);

@@ -21,6 +21,7 @@
 #include "load/control.h"
 #include "load/descriptors.h"
 #include "load/echo.h"
+#include "load/endpoint.h"
 #include "load/host.h"
 #include "load/message.h"
 #include "load/talk.h"
@@ -47,7 +48,10 @@ struct slot {
 	int fd;           /* the accepted connection, or -1 when it was given to another slot */
 	int data_fd;      /* -1: none yet */
 	struct load_plan plan;
+	struct endpoint_offer offer;
 	struct echo echo;
+	int echo_rc; /* why it could not start, 0: it did */
+	char echo_text[256];
 	struct sockaddr_storage peer;      /* of the accepted connection */
 	struct sockaddr_storage data_peer; /* where the messages come from */
 	char peer_text[ADDRESS_TEXT_MAX];
@@ -91,11 +95,11 @@ static void slot_release(struct slot *slot)
 {
 	struct server *server = slot->server;
 
-	message_free(slot->echo.message, slot->plan.bytes);
+	message_free(slot->echo.message, plan_bytes_max(&slot->plan));
 	pthread_mutex_lock(&server->lock);
 	if (slot->session) {
 		server->sessions--;
-		server->memory -= slot->plan.bytes;
+		server->memory -= plan_bytes_max(&slot->plan);
 	}
 	if (slot->fd >= 0)
 		close(slot->fd); /* leaves the epoll set, too */
@@ -126,7 +130,7 @@ static int session_start(struct slot *slot)
 		rc = err_set(-ESHUTDOWN, "this server is about to end");
 	else if (server->sessions == SERVER_SESSIONS_MAX)
 		rc = err_set(-EUSERS, "this server already has %d sessions", SERVER_SESSIONS_MAX);
-	else if (server->memory + slot->plan.bytes > MEMORY_MAX)
+	else if (server->memory + plan_bytes_max(&slot->plan) > MEMORY_MAX)
 		rc = err_set(-ENOMEM, "this server's sessions already hold %llu MiB of messages",
 			     (unsigned long long)(server->memory >> 20));
 	while (!rc && !slot->session)
@@ -134,7 +138,7 @@ static int session_start(struct slot *slot)
 			slot->session = 0;
 	if (!rc) {
 		server->sessions++;
-		server->memory += slot->plan.bytes;
+		server->memory += plan_bytes_max(&slot->plan);
 	}
 	pthread_mutex_unlock(&server->lock);
 	return rc;
@@ -161,31 +165,19 @@ static void refuse(struct slot *slot, int rc)
 	err_clear();
 }
 
-/* Bound to the address at which the control connection arrived; *port is in host order. */
-static int open_udp(struct slot *slot, uint16_t *port)
+/* Bound to the address at which the control connection arrived. */
+static int open_data(struct slot *slot)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	int fd;
 
 	getsockname(slot->fd, (struct sockaddr *)&local, &len);
-	address_set_port((struct sockaddr *)&local, 0);
-	fd = socket(local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&local, len)) {
-		int rc = err_set(-errno, "cannot make a UDP socket: %s", strerror(errno));
-
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
-	getsockname(fd, (struct sockaddr *)&local, &len);
-	*port = address_port((struct sockaddr *)&local);
-	slot->data_fd = fd;
-	return 0;
+	return endpoint_open(&slot->plan, (struct sockaddr *)&local, slot->session, &slot->offer,
+			     &slot->data_fd);
 }
 
-/* Learns the client's UDP port; its address is the one the control connection comes from. */
-static int meet_udp(struct slot *slot)
+/* Learns the client's port, if it has one; its address is the one the control connection comes from. */
+static int meet_peer(struct slot *slot)
 {
 	struct sockaddr *peer = (struct sockaddr *)&slot->data_peer;
 	json_t *answer;
@@ -195,20 +187,17 @@ static int meet_udp(struct slot *slot)
 	if (rc)
 		return rc;
 	port = json_integer_value(json_object_get(answer, "port"));
-	if (strcmp(control_type(answer), "udp") != 0 || port < 1 || port > 65535)
-		rc = err_set(-EPROTO, "the client did not name its UDP port");
+	if (strcmp(control_type(answer), "peer") != 0 || port < 0 || port > 65535)
+		rc = err_set(-EPROTO, "the client did not name its port");
 	json_decref(answer);
 	if (rc)
 		return rc;
 	slot->data_peer = slot->peer;
 	address_set_port(peer, (uint16_t)port);
-	if (slot->plan.unconnected) {
-		slot->echo.peer = peer;
-		slot->echo.peer_len = address_size(peer);
-	} else if (connect(slot->data_fd, peer, address_size(peer))) {
-		return err_set(-errno, "cannot connect the UDP socket: %s", strerror(errno));
-	}
-	return 0;
+	rc = endpoint_meet(&slot->plan, slot->data_fd, peer, slot->offer.path);
+	if (rc > 0)
+		slot->data_fd = rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* Waits for the data connection, which arrives in a slot of its own. */
@@ -216,7 +205,7 @@ static int meet_tcp(struct slot *slot)
 {
 	struct server *server = slot->server;
 	struct timespec until = clock_timespec(clock_ns() + FRAME_NS);
-	int rc = 0, on = 1;
+	int rc = 0;
 
 	pthread_mutex_lock(&server->lock);
 	while (slot->data_fd < 0 && !server->stopping && !rc)
@@ -227,15 +216,18 @@ static int meet_tcp(struct slot *slot)
 	else
 		rc = 0;
 	pthread_mutex_unlock(&server->lock);
-	if (!rc)
-		setsockopt(slot->data_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return rc;
+	return rc ? rc : endpoint_options(&slot->plan, slot->data_fd);
+}
+
+/* TCP's data connection comes to the server's own port. */
+static bool comes_by_itself(const struct load_plan *plan)
+{
+	return plan->proto == PLAN_TCP && !plan->crr;
 }
 
 /* Everything up to the first message. */
 static int session_open(struct slot *slot, const json_t *hello)
 {
-	uint16_t udp_port = 0;
 	json_t *ready;
 	int rc = plan_from_json(json_object_get(hello, "plan"), &slot->plan);
 
@@ -243,22 +235,25 @@ static int session_open(struct slot *slot, const json_t *hello)
 		rc = cpus_pin(slot->plan.server_cpu);
 	if (!rc)
 		rc = session_start(slot);
-	if (!rc && slot->plan.proto == PLAN_UDP)
-		rc = open_udp(slot, &udp_port);
+	if (!rc)
+		rc = open_data(slot);
 	if (rc)
 		return rc;
 	slot->echo.plan = &slot->plan;
-	slot->echo.message = message_alloc(slot->plan.bytes);
+	slot->echo.session = (uint32_t)slot->session;
+	slot->echo.peer = (struct sockaddr *)&slot->data_peer;
+	slot->echo.message = message_alloc(plan_bytes_max(&slot->plan));
 	if (!slot->echo.message)
 		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
 			       (unsigned long long)slot->plan.bytes);
 	ready = talk_frame("ready");
 	json_object_set_new(ready, "session", control_session(slot->session));
-	json_object_set_new(ready, "udp_port", json_integer(udp_port));
+	json_object_set_new(ready, "port", json_integer(slot->offer.port));
+	json_object_set_new(ready, "path", json_string(slot->offer.path));
 	host_describe(ready);
 	rc = control_send(slot->fd, FRAME_NS, ready);
 	if (!rc)
-		rc = slot->plan.proto == PLAN_UDP ? meet_udp(slot) : meet_tcp(slot);
+		rc = comes_by_itself(&slot->plan) ? meet_tcp(slot) : meet_peer(slot);
 	return rc;
 }
 
@@ -267,7 +262,9 @@ static void *session_echo(void *arg)
 	struct slot *slot = arg;
 
 	descriptors_part(slot->data_fd, slot->fd);
-	echo_run(&slot->echo);
+	slot->echo_rc = echo_run(&slot->echo);
+	if (slot->echo_rc) /* the sentence is this thread's */
+		snprintf(slot->echo_text, sizeof(slot->echo_text), "%s", err_text(slot->echo_rc));
 	shutdown(slot->fd, SHUT_RD); /* ends the wait in session_talk() */
 	return NULL;
 }
@@ -277,11 +274,10 @@ static void note_flow(const struct slot *slot, struct tracer_wish *wish)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	bool udp = slot->plan.proto == PLAN_UDP;
 
 	getsockname(slot->data_fd, (struct sockaddr *)&local, &len);
 	*wish = (struct tracer_wish){
-		.proto = udp ? IPPROTO_UDP : IPPROTO_TCP,
+		.proto = plan_traced_proto(&slot->plan),
 		.client_port = address_port((const struct sockaddr *)&slot->data_peer),
 		.server_port = address_port((struct sockaddr *)&local),
 		.bytes = slot->plan.bytes,
@@ -320,7 +316,7 @@ static int session_run(struct slot *slot)
 	session_end(slot);
 	pthread_mutex_unlock(&server->lock);
 	pthread_join(thread, NULL);
-	return rc;
+	return slot->echo_rc ? err_set(slot->echo_rc, "%s", slot->echo_text) : rc;
 }
 
 /* Gives this connection to the session it names. */
@@ -335,7 +331,7 @@ static int deliver(struct slot *slot, const json_t *data)
 		return rc;
 	pthread_mutex_lock(&server->lock);
 	session = id ? find_session(server, id) : NULL;
-	if (session && session->data_fd < 0 && session->plan.proto == PLAN_TCP) {
+	if (session && session->data_fd < 0 && comes_by_itself(&session->plan)) {
 		session->data_fd = slot->fd;
 		session->data_peer = slot->peer;
 		slot->fd = -1;

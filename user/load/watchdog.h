@@ -33,11 +33,14 @@ void watchdog_close(struct watchdog *dog);
 /* Trips now belong to the calling thread. */
 void watchdog_adopt(struct watchdog *dog);
 
+/* Set by the signal, for loops that no signal ends; cleared by watchdog_verdict(). */
+extern atomic_bool watchdog_interrupt;
+
 /* Sets stop. Async-signal-safe. */
 void watchdog_stop(struct watchdog *dog);
 
 /* Called when a system call of the trip was interrupted: 0 go on, else why the trip is over. */
-int watchdog_verdict(const struct watchdog *dog);
+int watchdog_verdict(struct watchdog *dog);
 
 static inline void watchdog_mark(struct watchdog *dog, uint64_t now)
 {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "load/io.h"
 #include "view/view.h"
 
 static void set_ns(json_t *object, const char *name, int64_t ns)
@@ -61,9 +62,11 @@ static json_t *load_object(const struct run *run)
 	const struct load_plan *plan = run->plan;
 	json_t *load = json_object();
 
-	json_object_set_new(load, "protocol", json_string(plan->proto == PLAN_UDP ? "udp" : "tcp"));
+	json_object_set_new(load, "protocol", json_string(plan_proto_names[plan->proto]));
 	set_count(load, "bytes", plan->bytes);
-	json_object_set_new(load, "io", json_string("blocking"));
+	set_count(load, "reply_bytes", plan_reply_bytes(plan));
+	json_object_set_new(load, "io", json_string(io_method_names[plan->io]));
+	json_object_set_new(load, "server_io", json_string(io_method_names[plan->server_io]));
 	set_cpu(load, "client_cpu", plan->client_cpu);
 	set_cpu(load, "server_cpu", plan->server_cpu);
 	set_count(load, "duration_ns", run->duration_ns);

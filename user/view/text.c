@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "load/clock.h"
+#include "load/io.h"
 #include "view/view.h"
 
 enum { LINE_MAX_COLUMNS = 79, KEY_MIN = 14, NUMBER = 7, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
@@ -117,8 +118,17 @@ static void print_load(const struct report *report)
 	const struct load_plan *plan = run->plan;
 	const struct samples *s = &run->samples;
 
-	printf("layover %s: %s, %llu bytes", LAYOVER_VERSION,
-	       plan->proto == PLAN_UDP ? "UDP" : "TCP", (unsigned long long)plan->bytes);
+	static const char *const titles[PLAN_PROTOS] = {"TCP", "UDP", "UDP multicast", "raw IP",
+							"unix stream"};
+
+	printf("layover %s: %s%s, %llu", LAYOVER_VERSION, titles[plan->proto],
+	       plan->crr ? " connect/request/close" : "", (unsigned long long)plan->bytes);
+	if (plan->reply_bytes && plan->reply_bytes != plan->bytes)
+		printf(" and %llu", (unsigned long long)plan->reply_bytes);
+	printf(" bytes");
+	if (plan->io || plan->server_io)
+		printf(", io %s and %s", io_method_names[plan->io],
+		       io_method_names[plan->server_io]);
 	print_cpu("client", plan->client_cpu);
 	print_cpu("server", plan->server_cpu);
 	printf("\n%llu trips in %.3f s, after %llu trips of warm-up",
