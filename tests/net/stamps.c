@@ -156,11 +156,15 @@ static void compare(void *arg, const struct turn_record *record)
 
 static void print(const char *name, int64_t *distances, size_t count)
 {
+	int64_t *scratch = malloc((count + 1) * sizeof(*scratch));
 	struct dist d;
 
-	dist_of(distances, count, &d);
-	printf("%s count %zu p50 %lld p99 %lld max %lld\n", name, count, (long long)d.p50,
-	       (long long)d.p99, (long long)d.max);
+	if (!scratch)
+		die("out of memory");
+	dist_of(distances, scratch, count, &d);
+	free(scratch);
+	printf("%s count %zu p50 %lld p99 %lld max %lld\n", name, count, (long long)d.p[DIST_P50],
+	       (long long)d.p[DIST_P99], (long long)d.max);
 }
 
 static int measure(struct lab *lab)

@@ -303,14 +303,14 @@ static int compute(const struct run *run, struct tracing *tracing, struct split 
 		   struct report *report)
 {
 	size_t n = run->samples.count;
-	int64_t *values = malloc(n * sizeof(*values));
+	int64_t *values = malloc(2 * n * sizeof(*values));
 	int rc = 0;
 
 	if (!values)
 		return err_set(-ENOMEM, "no memory to sort %zu samples", n);
 	for (size_t i = 0; i < n; i++)
 		values[i] = (int64_t)run->samples.rtt_ns[i];
-	dist_of(values, n, &report->rtt);
+	dist_of(values, values + n, n, &report->rtt);
 	free(values);
 	if (tracing->collect) {
 		rc = split_of(&tracing->join.trips, run->samples.rtt_ns, split);

@@ -6,22 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "model/sort.h"
 
 enum { BAND_TRIPS_MIN = 10, CPU_PAIRS = 64 };
-
-struct order {
-	uint64_t rtt;
-	size_t trip;
-};
-
-static int by_rtt(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	if (x->rtt != y->rtt)
-		return x->rtt < y->rtt ? -1 : 1;
-	return (x->trip > y->trip) - (x->trip < y->trip);
-}
 
 /* Which of the leg's CPUs a stage goes from and to. */
 static void stage_cpus(int stage, enum side *leg, enum leg_cpu *from, enum leg_cpu *to)
@@ -49,8 +36,8 @@ static void stage_cpus(int stage, enum side *leg, enum leg_cpu *from, enum leg_c
 }
 
 /* The most frequent CPU pair of a stage over trips order[0 … n). */
-static void frequent_cpus(const struct trips *trips, const struct order *order, size_t n, int stage,
-			  int *from, int *to)
+static void frequent_cpus(const struct trips *trips, const struct sort_item *order, size_t n,
+			  int stage, int *from, int *to)
 {
 	struct {
 		uint16_t from, to;
@@ -63,7 +50,7 @@ static void frequent_cpus(const struct trips *trips, const struct order *order, 
 	*from = *to = -1;
 	stage_cpus(stage, &leg, &a, &b);
 	for (size_t i = 0; i < n; i++) {
-		const uint16_t *cpu = trips->cpu[order[i].trip][leg];
+		const uint16_t *cpu = trips->cpu[order[i].index][leg];
 		size_t p = 0;
 
 		if (cpu[a] == CPU_UNKNOWN || cpu[b] == CPU_UNKNOWN)
@@ -88,13 +75,14 @@ static void frequent_cpus(const struct trips *trips, const struct order *order, 
 	}
 }
 
-static double share_of(const struct trips *trips, const struct order *order, size_t n, int stage)
+static double share_of(const struct trips *trips, const struct sort_item *order, size_t n,
+		       int stage)
 {
 	double part = 0, whole = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		part += (double)trips_stage(trips, order[i].trip, stage);
-		whole += (double)order[i].rtt;
+		part += (double)trips_stage(trips, order[i].index, stage);
+		whole += (double)order[i].key;
 	}
 	return whole > 0 ? part / whole : 0;
 }
@@ -123,7 +111,7 @@ static void offer_top(struct band_top *tops, int stage, double share)
 	}
 }
 
-static void fill_band(const struct trips *trips, const struct order *order, enum band band,
+static void fill_band(const struct trips *trips, const struct sort_item *order, enum band band,
 		      struct split *out)
 {
 	static const double percentile[BANDS] = {[BAND_P50] = 50, [BAND_P99] = 99};
@@ -146,14 +134,14 @@ static void fill_band(const struct trips *trips, const struct order *order, enum
 				      &tops[i].cpu_to);
 }
 
-static void fill_row(const struct trips *trips, const struct order *order, int stage,
-		     int64_t *scratch, struct stage_row *row)
+static void fill_row(const struct trips *trips, const struct sort_item *order, int stage,
+		     int64_t *values, int64_t *scratch, struct stage_row *row)
 {
 	row->stage = stage;
 	row->passed = trips->passed[stage];
 	for (size_t i = 0; i < trips->count; i++)
-		scratch[i] = (int64_t)trips_stage(trips, i, stage);
-	dist_of(scratch, trips->count, &row->dist);
+		values[i] = (int64_t)trips_stage(trips, i, stage);
+	dist_of(values, scratch, trips->count, &row->dist);
 	row->share = share_of(trips, order, trips->count, stage);
 	frequent_cpus(trips, order, trips->count, stage, &row->cpu_from, &row->cpu_to);
 }
@@ -184,10 +172,22 @@ static void count_trips(const struct trips *trips, struct split *out)
 	}
 }
 
+/* All trips by their round trip; equal ones keep their order. */
+static void order_trips(const uint64_t *rtt_ns, size_t n, struct sort_item *order,
+			struct sort_item *scratch)
+{
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct sort_item){(int64_t)rtt_ns[i], i};
+	sort_items(order, scratch, n);
+}
+
 int split_of(const struct trips *trips, const uint64_t *rtt_ns, struct split *out)
 {
-	struct order *order = calloc(trips->count + 1, sizeof(*order));
-	int64_t *scratch = calloc(trips->count + 1, sizeof(*scratch));
+	size_t n = trips->count;
+	struct sort_item *order = calloc(n + 1, sizeof(*order));
+	/* Of the same size as the values and their scratch together, which are needed afterwards. */
+	struct sort_item *scratch = calloc(n + 1, sizeof(*scratch));
+	int64_t *values = (int64_t *)scratch;
 
 	memset(out, 0, sizeof(*out));
 	if (!order || !scratch) {
@@ -195,13 +195,11 @@ int split_of(const struct trips *trips, const uint64_t *rtt_ns, struct split *ou
 		free(scratch);
 		return err_set(-ENOMEM, "out of memory for the split");
 	}
-	for (size_t i = 0; i < trips->count; i++)
-		order[i] = (struct order){rtt_ns[i], i};
-	qsort(order, trips->count, sizeof(*order), by_rtt);
+	order_trips(rtt_ns, n, order, scratch);
 	count_trips(trips, out);
 	for (int s = 0; s < STAGES; s++)
 		if (trips->stage[s])
-			fill_row(trips, order, s, scratch, &out->rows[out->count++]);
+			fill_row(trips, order, s, values, values + n, &out->rows[out->count++]);
 	for (int band = 0; band < BANDS; band++)
 		fill_band(trips, order, band, out);
 	free(scratch);

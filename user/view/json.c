@@ -27,10 +27,10 @@ static void set_cpu(json_t *object, const char *name, int cpu)
 static void set_dist(json_t *object, const struct dist *d)
 {
 	set_ns(object, "min_ns", d->min);
-	set_ns(object, "p50_ns", d->p50);
-	set_ns(object, "p90_ns", d->p90);
-	set_ns(object, "p99_ns", d->p99);
-	set_ns(object, "p99_9_ns", d->p99_9);
+	set_ns(object, "p50_ns", d->p[DIST_P50]);
+	set_ns(object, "p90_ns", d->p[DIST_P90]);
+	set_ns(object, "p99_ns", d->p[DIST_P99]);
+	set_ns(object, "p99_9_ns", d->p[DIST_P99_9]);
 	set_ns(object, "max_ns", d->max);
 	set_ns(object, "mean_ns", llround(d->mean));
 }

@@ -35,10 +35,10 @@ static void print_us(int64_t ns)
 static void print_numbers(const struct dist *d)
 {
 	print_us(d->min);
-	print_us(d->p50);
-	print_us(d->p90);
-	print_us(d->p99);
-	print_us(d->p99_9);
+	print_us(d->p[DIST_P50]);
+	print_us(d->p[DIST_P90]);
+	print_us(d->p[DIST_P99]);
+	print_us(d->p[DIST_P99_9]);
 	print_us(d->max);
 	print_us((int64_t)llround(d->mean));
 }
