@@ -18,6 +18,9 @@
 
 enum { LOST_KEPT = 1024, RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
 
+/* Trips that are slower than this need no warm caches. */
+#define SETTLE_NS (5ULL * NS_PER_MS)
+
 /* Silence for this long means that the server is gone: with one timeout more, still within 10 s. */
 #define SILENCE_NS (9ULL * NS_PER_S)
 
@@ -378,7 +381,7 @@ int client_block(struct load_client *c, uint64_t max_trips, uint64_t max_ns, str
 
 int client_settle(struct load_client *c, uint64_t trips)
 {
-	return run_block(c, trips, 0, NULL, true);
+	return run_block(c, trips, SETTLE_NS, NULL, true);
 }
 
 /* --- opening and closing ----------------------------------------------------------------- */

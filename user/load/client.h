@@ -67,7 +67,7 @@ int client_block(struct load_client *client, uint64_t max_trips, uint64_t max_ns
 		 struct samples *out);
 
 /*
- * Unmeasured trips after a pause, or the one that closes the last turn: client_stop() does not keep
+ * Unmeasured trips after a pause (until 5 ms have passed), or the one that closes the last turn: client_stop() does not keep
  * them from running, and the first one that is lost ends them, because losses belong into the
  * measurement.
  */

@@ -212,6 +212,8 @@ static int check_fit(const struct load_plan *plan)
 			"crr, mss, quickack, cork, no-nodelay and congestion exist with TCP only");
 	if (plan->receive_first && (plan_datagrams(plan) || plan->crr))
 		return err_set(-EINVAL, "receive-first needs a stream that stays: TCP or unix");
+	if (plan->proto == PLAN_MULTICAST && plan->family == PLAN_IPV6)
+		return err_set(-EINVAL, "multicast runs over IPv4 only");
 	if (plan->crr && (plan->io || plan->server_io))
 		return err_set(-EINVAL, "crr uses blocking calls only");
 	if ((plan->io == IO_URING_FIXED || plan->server_io == IO_URING_FIXED) &&
