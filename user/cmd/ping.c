@@ -213,6 +213,8 @@ static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 
 	if (o->split == SPLIT_NEVER)
 		return EXIT_OK;
+	if (plan_overlaps(&o->plan))
+		return no_split(o, "messages that overlap have no turns; use one at a time for it");
 	if (!wish.proto)
 		return no_split(o, "the hooks follow the turns of one TCP or UDP flow");
 	tracing->hw_timestamps = o->hw_timestamps;
@@ -298,20 +300,30 @@ static void report_server(const struct tracing *tracing, struct report *report)
 	report->counters.recursion_misses += theirs->recursion_misses;
 }
 
-/* Everything the views show, computed once. 0 or -errno with a sentence. */
-static int compute(const struct run *run, struct tracing *tracing, struct split *split,
-		   struct report *report)
+static int dist_of_times(const uint64_t *ns, size_t n, struct dist *dist)
 {
-	size_t n = run->samples.count;
 	int64_t *values = malloc(2 * n * sizeof(*values));
-	int rc = 0;
 
 	if (!values)
 		return err_set(-ENOMEM, "no memory to sort %zu samples", n);
 	for (size_t i = 0; i < n; i++)
-		values[i] = (int64_t)run->samples.rtt_ns[i];
-	dist_of(values, values + n, n, &report->rtt);
+		values[i] = (int64_t)ns[i];
+	dist_of(values, values + n, n, dist);
 	free(values);
+	return 0;
+}
+
+/* Everything the views show, computed once. 0 or -errno with a sentence. */
+static int compute(const struct run *run, struct tracing *tracing, struct split *split,
+		   struct report *report)
+{
+	const struct samples *s = &run->samples;
+	int rc = dist_of_times(s->rtt_ns, s->count, &report->rtt);
+
+	if (!rc && s->service_ns)
+		rc = dist_of_times(s->service_ns, s->count, &report->service);
+	if (rc)
+		return rc;
 	if (tracing->collect) {
 		rc = split_of(&tracing->join.trips, run->samples.rtt_ns, split);
 		report->split = split;

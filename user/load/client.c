@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "load/client.h"
+#include "load/client_own.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,46 +11,12 @@
 #include "base/cpus.h"
 #include "base/error.h"
 #include "load/clock.h"
-#include "load/connect.h"
-#include "load/io.h"
 #include "load/message.h"
-#include "load/watchdog.h"
 
-enum { LOST_KEPT = 1024, RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
+enum { RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
 
 /* Trips that are slower than this need no warm caches. */
 #define SETTLE_NS (5ULL * NS_PER_MS)
-
-/* Silence for this long means that the server is gone: with one timeout more, still within 10 s. */
-#define SILENCE_NS (9ULL * NS_PER_S)
-
-struct load_client {
-	struct load_plan plan;
-	struct connection link;
-	struct watchdog dog;
-	bool watched, pinned, broken;
-
-	/* What a trip touches. */
-	int (*trip)(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end);
-	struct io io;
-	uint64_t bytes, reply_bytes, mask;
-	void *request, *reply;
-	struct sockaddr_storage from; /* of the last reply, when not connected */
-	struct nic_clock *nic;        /* NULL: no timestamps of the NIC */
-	uint64_t seq;                 /* of the trip under way, or of the last one */
-
-	/* Bookkeeping of trips that went wrong. */
-	uint64_t answered; /* highest sequence number with a reply in time */
-	struct {
-		uint64_t seq; /* 0: its reply came after all */
-		struct samples *counters;
-	} lost[LOST_KEPT]; /* the last lost trips */
-	uint64_t lost_count;
-	uint64_t silent_ns;                 /* how long nothing has come back */
-	struct samples *block, *last_block; /* of this block, and of the measured one before */
-	uint64_t block_first, last_first, last_end;
-	struct samples discarded;
-};
 
 /* --- failures ---------------------------------------------------------------------------- */
 
@@ -64,16 +30,15 @@ static int server_gone(struct load_client *c, const char *why)
 	return err_set(-ECONNRESET, "the server %s is gone: %s", c->link.server_text, why);
 }
 
-/* The sentence for a trip that ended with errno, with an end of the stream (0), or by the watchdog.
- */
-static int trip_failed(struct load_client *c, int rc)
+int client_failed(struct load_client *c, int rc)
 {
 	switch (-rc) {
 	case ECANCELED:
 		return rc;
 	case ETIMEDOUT:
 		return err_set(rc, "the server %s stopped answering: nothing came back for %.0f s",
-			       c->link.server_text, (double)c->dog.limit_ns / NS_PER_S);
+			       c->link.server_text,
+			       (double)(c->silent_ns ? c->silent_ns : c->dog.limit_ns) / NS_PER_S);
 	case EBADMSG:
 		return rc; /* has its sentence */
 	case 0:
@@ -204,16 +169,21 @@ static void count_stray(struct load_client *c, uint64_t seq)
 	counters_of(c, seq)->duplicated++;
 }
 
-/* From the server, of the session, and of a reply's size. */
+bool client_of_session(const struct load_client *c, const void *reply, ssize_t n,
+		       const struct sockaddr_storage *from)
+{
+	if (c->plan.proto == PLAN_RAW)
+		return n >= (ssize_t)sizeof(struct message_header) &&
+		       message_session(reply) == (uint32_t)c->link.flow.session &&
+		       message_is_answer(reply);
+	return !c->io.from || address_equal((const struct sockaddr *)from,
+					    (const struct sockaddr *)&c->link.end.from);
+}
+
+/* The same, and of a reply's size. */
 static bool of_session(const struct load_client *c, ssize_t n)
 {
-	if (n != (ssize_t)c->reply_bytes)
-		return false;
-	if (c->plan.proto == PLAN_RAW)
-		return message_session(c->reply) == (uint32_t)c->link.flow.session &&
-		       message_is_answer(c->reply);
-	return !c->io.from || address_equal((const struct sockaddr *)&c->from,
-					    (const struct sockaddr *)&c->link.end.from);
+	return n == (ssize_t)c->reply_bytes && client_of_session(c, c->reply, n, &c->from);
 }
 
 /* Something else than the awaited reply. 0: wait on. */
@@ -270,10 +240,9 @@ static int lose(struct load_client *c, uint64_t start, uint64_t *end)
 	c->lost[c->lost_count++ % LOST_KEPT].counters = c->block;
 	c->block->lost++;
 	c->silent_ns += *end - start;
-	if (c->silent_ns < SILENCE_NS)
+	if (c->silent_ns < CLIENT_SILENCE_NS)
 		return 0;
-	return err_set(-ETIMEDOUT, "the server %s stopped answering: nothing came back for %.0f s",
-		       c->link.server_text, (double)c->silent_ns / NS_PER_S);
+	return client_failed(c, -ETIMEDOUT);
 }
 
 /* A reply is the request, cut short or filled up with zeros. */
@@ -307,7 +276,7 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 	if (rc == -ETIMEDOUT && plan_datagrams(&c->plan))
 		return lose(c, start, end);
 	if (rc)
-		return trip_failed(c, rc);
+		return client_failed(c, rc);
 	c->answered = c->seq;
 	c->silent_ns = 0;
 	if (c->plan.verify && (rc = check_payload(c)))
@@ -321,20 +290,28 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 	return 0;
 }
 
+int client_adopt(struct load_client *c)
+{
+	int rc = c->pinned ? 0 : cpus_pin(c->plan.client_cpu);
+
+	if (rc || c->pinned)
+		return rc;
+	watchdog_adopt(&c->dog);
+	c->pinned = true;
+	return 0;
+}
+
 static int begin_block(struct load_client *c, uint64_t trips, struct samples *out)
 {
+	int rc;
+
 	if (c->broken)
 		return -ECANCELED;
 	if (atomic_load(&c->dog.gone))
 		return server_gone(c, "it closed the connection");
-	if (!c->pinned) {
-		int rc = cpus_pin(c->plan.client_cpu);
-
-		if (rc)
-			return rc;
-		watchdog_adopt(&c->dog);
-		c->pinned = true;
-	}
+	rc = client_adopt(c);
+	if (rc)
+		return rc;
 	c->block = out ? out : &c->discarded;
 	c->block_first = c->seq + 1;
 	return out ? samples_reserve(out, trips && trips < RESERVE_TRIPS ? trips : RESERVE_TRIPS)
@@ -386,27 +363,28 @@ int client_settle(struct load_client *c, uint64_t trips)
 
 /* --- opening and closing ----------------------------------------------------------------- */
 
-static int prepare_io(struct load_client *c)
+int client_io_open(struct load_client *c, struct io *io)
 {
 	const struct load_plan *plan = &c->plan;
 	const struct endpoint *end = &c->link.end;
 
-	c->io = (struct io){
+	*io = (struct io){
 		.fd = end->fd,
 		.cork = plan->cork,
+		.at_once = plan_overlaps(plan),
 		.quickack = plan->quickack,
 		.interrupt = &watchdog_interrupt,
 		.after = after_part,
 		.arg = c,
 	};
 	if (plan->unconnected || plan->proto == PLAN_MULTICAST) {
-		c->io.to = (const struct sockaddr *)&end->to;
-		c->io.to_len = address_size(c->io.to);
-		c->io.from = &c->from;
+		io->to = (const struct sockaddr *)&end->to;
+		io->to_len = address_size(io->to);
+		io->from = &c->from;
 	}
 	if (plan->proto == PLAN_RAW && end->to.ss_family == AF_INET)
-		c->io.skip = IPV4_HEADER;
-	return io_open(&c->io, plan->io, plan->polls, (void *[]){c->request, c->reply},
+		io->skip = IPV4_HEADER;
+	return io_open(io, plan->io, plan->polls, (void *[]){c->request, c->reply},
 		       plan_bytes_max(plan));
 }
 
@@ -418,7 +396,7 @@ static int receive_first(struct load_client *c)
 	watchdog_mark(&c->dog, clock_ns());
 	rc = io_receive_message(&c->io, c->reply, c->reply_bytes);
 	watchdog_mark(&c->dog, 0);
-	return rc ? trip_failed(c, rc) : 0;
+	return rc ? client_failed(c, rc) : 0;
 }
 
 static int prepare(struct load_client *c)
@@ -440,9 +418,9 @@ static int prepare(struct load_client *c)
 			       (unsigned long long)bytes);
 	message_label(c->request, c->bytes, c->link.flow.session);
 	/* A stream cannot lose a trip, only its server. */
-	if (!plan_datagrams(&c->plan) && limit < SILENCE_NS)
-		limit = SILENCE_NS;
-	rc = prepare_io(c);
+	if (!plan_datagrams(&c->plan) && limit < CLIENT_SILENCE_NS)
+		limit = CLIENT_SILENCE_NS;
+	rc = client_io_open(c, &c->io);
 	if (rc)
 		return rc;
 	rc = watchdog_open(&c->dog, c->link.control_fd, limit);

@@ -41,6 +41,7 @@ struct io {
 	struct sockaddr_storage *from; /* where a received datagram came from; NULL: not wanted */
 	uint32_t skip; /* bytes before the message in what is received (a raw IP header) */
 	int cork;      /* enum plan_cork */
+	bool at_once;  /* io_uring: send() does not wait to leave together with a receive() */
 	bool quickack; /* TCP_QUICKACK again after each message */
 	const atomic_bool *interrupt; /* ends methods that never sleep, with EINTR */
 	/*

@@ -83,6 +83,7 @@ void plan_default(struct load_plan *plan)
 		.client_cpu = -1,
 		.server_cpu = -1,
 		.polls = 1000,
+		.depth = 1,
 		.tos = -1,
 		.nodelay = true,
 	};
@@ -131,6 +132,11 @@ static int check_field(const struct field *field, int64_t value)
 bool plan_datagrams(const struct load_plan *plan)
 {
 	return plan->proto != PLAN_TCP && plan->proto != PLAN_UNIX;
+}
+
+bool plan_overlaps(const struct load_plan *plan)
+{
+	return plan->rate || plan->depth > 1 || plan->playback;
 }
 
 uint64_t plan_reply_bytes(const struct load_plan *plan)
@@ -226,6 +232,35 @@ static int check_fit(const struct load_plan *plan)
 	return 0;
 }
 
+/* What only the client knows of. */
+static int check_overlap(const struct load_plan *plan)
+{
+	uint64_t bytes = plan->bytes + plan_reply_bytes(plan);
+
+	if (!plan_overlaps(plan))
+		return 0;
+	if (plan->crr || plan->verify || plan->receive_first)
+		return err_set(-EINVAL,
+			       "crr, verify and receive-first go with one message at a time only");
+	if ((plan->rate != 0) + (plan->depth > 1) + (plan->playback != NULL) > 1)
+		return err_set(-EINVAL, "choose one of rate, depth and playback");
+	if (plan->depth == 1 && plan->io >= IO_URING)
+		return err_set(-EINVAL,
+			       "an open loop sends and receives in two threads; io_uring has one");
+	if (plan->playback && !plan_datagrams(plan))
+		return err_set(
+			-EINVAL,
+			"playback sends messages of different sizes: datagrams only, add --udp");
+	/* Both ends would wait until the other one reads. */
+	if (plan->depth > 1 && !plan_datagrams(plan) && plan->depth * bytes > PLAN_WINDOW_MAX)
+		return err_set(
+			-ERANGE,
+			"depth: %llu messages of %llu bytes both ways are more than %d bytes",
+			(unsigned long long)plan->depth, (unsigned long long)bytes,
+			PLAN_WINDOW_MAX);
+	return 0;
+}
+
 int plan_check(const struct load_plan *plan)
 {
 	int rc = 0;
@@ -235,7 +270,9 @@ int plan_check(const struct load_plan *plan)
 			rc = check_field(f, get(plan, f));
 	if (!rc)
 		rc = check_sizes(plan);
-	return rc ? rc : check_fit(plan);
+	if (!rc)
+		rc = check_fit(plan);
+	return rc ? rc : check_overlap(plan);
 }
 
 static json_t *writes_to_json(const struct plan_writes *writes)

@@ -15,7 +15,12 @@ enum plan_cork { PLAN_CORK_OFF, PLAN_CORK_FLUSH, PLAN_CORK_HOLD };
 #define PLAN_TRIPS_MAX     1000000000ULL
 #define PLAN_UDP_BYTES_MAX 65507ULL
 #define PLAN_TCP_BYTES_MAX (1ULL << 30)
-enum { PLAN_WRITES_MAX = 16, PLAN_WORD_MAX = 16, PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */ };
+enum {
+	PLAN_WRITES_MAX = 16,
+	PLAN_WORD_MAX = 16,
+	PLAN_WINDOW_MAX = 64 << 10,
+	PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */
+};
 
 /* The sizes of the writes that make up one message; count 0: one write. */
 struct plan_writes {
@@ -51,8 +56,11 @@ struct load_plan {
 	char congestion[PLAN_WORD_MAX];
 
 	/* These stay on this side. */
-	bool time_given;  /* duration_ns is not the default */
-	const char *bind; /* "ADDR[:PORT]" of the client's data socket; NULL: any */
+	bool time_given;      /* duration_ns is not the default */
+	uint64_t rate;        /* messages per second, whether replies come or not; 0: closed loop */
+	uint64_t depth;       /* messages under way at the same time; 1: ping-pong */
+	const char *playback; /* a file that says when to send how much; NULL: none */
+	const char *bind;     /* "ADDR[:PORT]" of the client's data socket; NULL: any */
 };
 
 /* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing
@@ -61,6 +69,9 @@ void plan_default(struct load_plan *plan);
 
 /* Messages may get lost, and arrive whole or not at all. */
 bool plan_datagrams(const struct load_plan *plan);
+
+/* Several messages are under way at the same time. */
+bool plan_overlaps(const struct load_plan *plan);
 
 uint64_t plan_reply_bytes(const struct load_plan *plan);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "load/clock.h"
+#include "load/overlap.h"
 
 static int pause_between(struct run *run)
 {
@@ -68,7 +69,20 @@ static int measure(struct run *run)
 	return rc;
 }
 
-int run_measure(struct run *run)
+static int measure_overlap(struct run *run)
+{
+	struct overlap_result result;
+	int rc = overlap_run(run->client, &run->samples, &result);
+
+	run->tried = result.tried;
+	run->warmup_trips = result.warmup_trips;
+	run->warmup_ns = result.warmup_ns;
+	run->duration_ns = result.duration_ns;
+	run->stopped = result.stopped;
+	return rc;
+}
+
+static int measure_trips(struct run *run)
 {
 	int rc = warm_up(run);
 
@@ -83,4 +97,9 @@ int run_measure(struct run *run)
 		rc = pause_between(run);
 	run->stopped = client_stopped(run->client);
 	return rc == -ECANCELED ? 0 : rc;
+}
+
+int run_measure(struct run *run)
+{
+	return plan_overlaps(run->plan) ? measure_overlap(run) : measure_trips(run);
 }

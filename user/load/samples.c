@@ -45,21 +45,22 @@ int samples_reserve(struct samples *samples, size_t more)
 {
 	size_t want = samples->count + more;
 	size_t to = (want + STEP - 1) / STEP * STEP;
+	uint64_t **const all[] = {&samples->start_ns, &samples->rtt_ns, &samples->service_ns};
+	size_t arrays = samples->with_service ? 3 : 2, grown = 0;
 
 	if (want <= samples->capacity)
 		return 0;
-	if (grow(&samples->start_ns, samples->capacity, to))
-		goto short_of_memory;
-	if (grow(&samples->rtt_ns, samples->capacity, to)) {
-		shrink(&samples->start_ns, to, samples->capacity);
-		goto short_of_memory;
-	}
+	for (; grown < arrays; grown++)
+		if (grow(all[grown], samples->capacity, to))
+			goto short_of_memory;
 	samples->capacity = to;
 	return 0;
 
 short_of_memory:
+	while (grown--)
+		shrink(all[grown], to, samples->capacity);
 	return err_set(-ENOMEM, "no memory for %zu samples (%zu MiB); measure fewer trips", to,
-		       to * 2 * sizeof(uint64_t) >> 20);
+		       to * arrays * sizeof(uint64_t) >> 20);
 }
 
 void samples_free(struct samples *samples)
@@ -68,5 +69,7 @@ void samples_free(struct samples *samples)
 		munmap(samples->start_ns, samples->capacity * sizeof(uint64_t));
 	if (samples->rtt_ns)
 		munmap(samples->rtt_ns, samples->capacity * sizeof(uint64_t));
+	if (samples->service_ns)
+		munmap(samples->service_ns, samples->capacity * sizeof(uint64_t));
 	memset(samples, 0, sizeof(*samples));
 }

@@ -3,6 +3,7 @@
 #ifndef LAYOVER_SAMPLES_H
 #define LAYOVER_SAMPLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,12 @@
 struct samples {
 	uint64_t *start_ns; /* CLOCK_MONOTONIC, just before send() */
 	uint64_t *rtt_ns;   /* from there to just after the recv() that completed the reply */
+	/*
+	 * Open loop: start_ns is when the message should have been sent, rtt_ns the response time from then,
+	 * and this the service time from when it really was sent. NULL unless with_service is set before.
+	 */
+	uint64_t *service_ns;
+	bool with_service;
 	size_t count, capacity;
 	uint64_t lost;         /* trips without a reply within the timeout; they have no sample */
 	uint64_t late;         /* replies to trips already counted as lost */

@@ -53,6 +53,17 @@ static struct io_uring_sqe *next_sqe(struct ring *r)
 	return io_uring_get_sqe(&r->uring);
 }
 
+static ssize_t submit_sends(struct ring *r, ssize_t bytes)
+{
+	int rc = io_uring_submit(&r->uring);
+
+	r->last = NULL;
+	if (rc >= 0)
+		return bytes;
+	errno = -rc;
+	return -1;
+}
+
 /* Prepares only: the receive that follows submits both with one system call. */
 static ssize_t ring_send(struct io *io, const void *from, size_t bytes)
 {
@@ -83,7 +94,7 @@ static ssize_t ring_send(struct io *io, const void *from, size_t bytes)
 	if (r->last)
 		r->last->flags |= IOSQE_IO_LINK; /* several writes of one message stay in order */
 	r->last = sqe;
-	return (ssize_t)bytes;
+	return io->at_once ? submit_sends(r, (ssize_t)bytes) : (ssize_t)bytes;
 }
 
 static int prepare_receive(struct io *io, char *to, size_t bytes)

@@ -29,6 +29,8 @@ static void write_head(FILE *file, const struct report *report)
 	const struct split *split = report->split;
 
 	fputs("seq,start_ns,rtt_ns", file);
+	if (report->run->samples.service_ns)
+		fputs(",service_ns", file);
 	for (int r = 0; split && r < split->count; r++)
 		fprintf(file, ",%s_ns", stage_infos[split->rows[r].stage].key);
 	for (int leg = 0; split && leg < SIDES; leg++)
@@ -56,6 +58,8 @@ static void write_row(FILE *file, const struct report *report, size_t trip)
 	const struct split *split = report->split;
 
 	fprintf(file, "%zu,%" PRIu64 ",%" PRIu64, trip + 1, s->start_ns[trip], s->rtt_ns[trip]);
+	if (s->service_ns)
+		fprintf(file, ",%" PRIu64, s->service_ns[trip]);
 	for (int r = 0; split && r < split->count; r++)
 		fprintf(file, ",%" PRIu64, trips_stage(report->trips, trip, split->rows[r].stage));
 	for (int leg = 0; split && leg < SIDES; leg++)

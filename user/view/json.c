@@ -90,6 +90,17 @@ static json_t *rtt_object(const struct report *report)
 	return rtt;
 }
 
+/* From when a message really left; "rtt" counts from when it should have. */
+static json_t *service_object(const struct dist *dist)
+{
+	json_t *service = json_object();
+
+	set_count(service, "count", dist->count);
+	set_dist(service, dist);
+	set_ns(service, "stddev_ns", llround(dist->stddev));
+	return service;
+}
+
 static json_t *stage_object(const struct stage_row *row)
 {
 	const struct stage_info *info = &stage_infos[row->stage];
@@ -166,6 +177,8 @@ int view_json(const struct report *report)
 
 	json_object_set_new(out, "load", load_object(report->run));
 	json_object_set_new(out, "rtt", rtt_object(report));
+	if (report->service.count)
+		json_object_set_new(out, "service", service_object(&report->service));
 	if (report->split) {
 		json_object_set_new(out, "split", split_object(report->split));
 		json_object_set_new(out, "server", server_object(&report->server));

@@ -90,9 +90,14 @@ static void print_table(const struct style *style, const struct report *report)
 	int bar = LINE_MAX_COLUMNS - width - NUMBERS * NUMBER - SHARE - 1;
 
 	print_header(style, width);
-	printf("%-*s", width, "round trip");
+	printf("%-*s", width, report->service.count ? "response" : "round trip");
 	print_numbers(&report->rtt);
 	putchar('\n');
+	if (report->service.count) {
+		printf("%-*s", width, "service");
+		print_numbers(&report->service);
+		putchar('\n');
+	}
 	for (int r = 0; split && r < split->count; r++) {
 		const struct stage_row *row = &split->rows[r];
 

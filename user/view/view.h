@@ -28,7 +28,8 @@ struct server_report {
 struct report {
 	const struct run *run;
 	bool lab;
-	struct dist rtt;
+	struct dist rtt;                  /* open loop: the response time */
+	struct dist service;              /* open loop only: count is 0 otherwise */
 	const struct split *split;        /* NULL: latency only */
 	const struct trips *trips;        /* with split */
 	struct server_report server;      /* with split */
