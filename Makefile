@@ -38,7 +38,9 @@ BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-u
 
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_OBJ  := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.o)
-SKEL     := $(BUILD)/gen/layover.skel.h
+# The counter of system calls is loaded by itself, all other programs are one object.
+CALLS_OBJ := $(BUILD)/bpf/calls.o
+SKEL     := $(BUILD)/gen/layover.skel.h $(BUILD)/gen/calls.skel.h
 USER_SRC := $(wildcard user/*.c user/*/*.c)
 USER_OBJ := $(USER_SRC:user/%.c=$(BUILD)/obj/%.o)
 LIB_OBJ  := $(filter-out $(BUILD)/obj/main.o,$(USER_OBJ))
@@ -91,14 +93,18 @@ $(BUILD)/bpf/%.o: bpf/%.bpf.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
-$(BUILD)/bpf/layover.linked: $(BPF_OBJ)
+$(BUILD)/bpf/layover.linked: $(filter-out $(CALLS_OBJ),$(BPF_OBJ))
 	$(call say,LINK)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(SKEL): $(BUILD)/bpf/layover.linked
+$(BUILD)/bpf/calls.linked: $(CALLS_OBJ)
+	$(call say,LINK)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(BUILD)/gen/%.skel.h: $(BUILD)/bpf/%.linked
 	$(call say,SKEL)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name layover_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # --- user side -----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # What `make lint` runs: formatting, function length, static analysis of C, shell scripts, Python.
-# make says in LINT_BUILD where gen/layover.skel.h is, in LINT_CFLAGS and LINT_BPF_CFLAGS how to compile.
+# make says in LINT_BUILD where gen/*.skel.h are, in LINT_CFLAGS and LINT_BPF_CFLAGS how to compile.
 # Every check runs, whatever the others found; the exit status is 1 when one of them found something.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -65,7 +65,9 @@ tidy() {
 
 tidy_user() {
     # What bpftool generated is not ours: a copy that says so comes first.
-    { echo '// NOLINTBEGIN'; cat "$LINT_BUILD/gen/layover.skel.h"; echo '// NOLINTEND'; } >"$work/layover.skel.h"
+    for skel in "$LINT_BUILD"/gen/*.skel.h; do
+        { echo '// NOLINTBEGIN'; cat "$skel"; echo '// NOLINTEND'; } >"$work/${skel##*/}"
+    done
     files -name '*.c' -not -name '*.bpf.c' | tidy "-I$work" "$LINT_CFLAGS"
 }
 

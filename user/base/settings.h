@@ -40,7 +40,7 @@ struct settings {
 	void *into;
 };
 
-enum { SETTINGS_PARTS_MAX = 4 };
+enum { SETTINGS_PARTS_MAX = 8 };
 
 /*
  * Parses a command line by the tables (at most SETTINGS_PARTS_MAX, the last one's rows are NULL) as

@@ -14,15 +14,15 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/observe.h"
+#include "cmd/outputs.h"
 #include "cmd/plan_settings.h"
+#include "cmd/report.h"
 #include "cmd/tracing.h"
 #include "collect/probes.h"
 #include "lab/lab.h"
 #include "load/clock.h"
 #include "load/run.h"
-#include "model/dist.h"
-#include "model/split.h"
-#include "view/view.h"
 
 /* --- the command line ----------------------------------------------------------------------------
  */
@@ -31,11 +31,11 @@ enum split_mode { SPLIT_IF_ALLOWED, SPLIT_NEVER, SPLIT_ALWAYS };
 
 struct ping_options {
 	struct load_plan plan;
-	const char *target; /* NULL: the lab */
-	const char *dump;
+	struct outputs outputs;
+	const char *target;                 /* NULL: the lab */
 	int split;                          /* enum split_mode */
 	uint32_t hooks_with, hooks_without; /* masks of enum hook */
-	bool lab, json, overhead, hw_timestamps;
+	bool lab, overhead, hw_timestamps;
 };
 
 #define AT(field) offsetof(struct ping_options, field)
@@ -85,12 +85,26 @@ static const struct setting ping_settings[] = {
 	{"hw-timestamps", 0, NULL,
 	 "have the NIC stamp what it sends: the driver and NIC become a stage of their own",
 	 SETTING_FLAG, AT(hw_timestamps), 0, 0, NULL},
-	{.doc = "Output:"},
-	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
-	{"dump", 0, "FILE", "write one CSV row per measured trip to FILE", SETTING_TEXT, AT(dump),
-	 0, 0, NULL},
 	{0},
 };
+
+/* Half a round trip has no stages, and stages are kept for every trip. */
+static int finish_outputs(struct ping_options *o)
+{
+	const char *lone = o->outputs.half ? "--half" : "--histogram-only";
+	int rc;
+
+	if (o->outputs.half || o->outputs.histogram_only) {
+		if (o->split == SPLIT_ALWAYS || o->overhead || o->hw_timestamps)
+			return err_set(-EINVAL, "%s goes without the split: leave out %s", lone,
+				       o->overhead        ? "--overhead"
+				       : o->hw_timestamps ? "--hw-timestamps"
+							  : "--split");
+		o->split = SPLIT_NEVER;
+	}
+	rc = outputs_check(&o->outputs, &o->plan);
+	return rc ? rc : plan_check(&o->plan);
+}
 
 /* What only the whole command line can tell. */
 static int finish_options(struct ping_options *o)
@@ -108,7 +122,7 @@ static int finish_options(struct ping_options *o)
 	if (o->hw_timestamps && (o->overhead || o->split == SPLIT_NEVER))
 		return err_set(-EINVAL,
 			       "--hw-timestamps goes neither with --overhead nor --no-split");
-	return plan_check(&o->plan);
+	return finish_outputs(o);
 }
 
 static const char doc[] =
@@ -122,8 +136,11 @@ static const char doc[] =
 
 static void parse_options(struct ping_options *o, int argc, char **argv)
 {
-	const struct settings parts[] = {
-		{lab_settings, o}, {plan_settings, &o->plan}, {ping_settings, o}, {NULL, NULL}};
+	const struct settings parts[] = {{lab_settings, o},
+					 {plan_settings, &o->plan},
+					 {ping_settings, o},
+					 {output_settings, &o->outputs},
+					 {NULL, NULL}};
 
 	plan_default(&o->plan);
 	settings_parse(parts, "TARGET\n--lab", doc, &o->target, argc, argv);
@@ -166,11 +183,14 @@ static void catch_stops(void)
 }
 
 /* Opens the client, measures, closes it. 0 or -errno with a sentence. */
-static int measure(struct run *run, struct tracing *tracing, const char *target,
-		   make_socket_fn *make_socket, void *arg)
+static int measure(struct run *run, struct tracing *tracing, struct observer *observer,
+		   const char *target, make_socket_fn *make_socket, void *arg)
 {
-	int rc = client_open(&run->client, run->plan, target, make_socket, arg);
+	int rc = observe_open(
+		observer); /* in the lab not before its server, which would inherit it */
 
+	if (!rc)
+		rc = client_open(&run->client, run->plan, target, make_socket, arg);
 	if (rc)
 		return rc;
 	atomic_store(&running, run->client);
@@ -180,8 +200,11 @@ static int measure(struct run *run, struct tracing *tracing, const char *target,
 		rc = client_hw_timestamps(run->client);
 	if (!rc && tracing->collect)
 		rc = tracing_start(tracing, run);
-	if (!rc)
+	if (!rc) {
+		observe_start(observer, run);
 		rc = run_measure(run);
+		observe_finish(observer);
+	}
 	if (!rc && tracing->collect)
 		rc = tracing_finish(tracing);
 	atomic_store(&running, NULL);
@@ -225,7 +248,8 @@ static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 	return no_split(o, err_text(rc));
 }
 
-static int run_in_lab(const struct ping_options *o, struct run *run, struct tracing *tracing)
+static int run_in_lab(const struct ping_options *o, struct run *run, struct tracing *tracing,
+		      struct observer *observer)
 {
 	int family = o->plan.family == PLAN_IPV6 ? AF_INET6 : AF_INET;
 	char target[LAB_TARGET_MAX];
@@ -236,37 +260,42 @@ static int run_in_lab(const struct ping_options *o, struct run *run, struct trac
 	rc = lab_serve(&lab, family, target); /* first: it must not inherit the hooks */
 	code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : prepare_split(o, tracing);
 	if (code == EXIT_OK) {
-		rc = measure(run, tracing, target, lab_client_socket, &lab);
+		rc = measure(run, tracing, observer, target, lab_client_socket, &lab);
 		code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 	}
 	lab_destroy(&lab);
 	return code;
 }
 
-static int run_to_target(const struct ping_options *o, struct run *run, struct tracing *tracing)
+static int run_to_target(const struct ping_options *o, struct run *run, struct tracing *tracing,
+			 struct observer *observer)
 {
 	int code = prepare_split(o, tracing);
 	int rc;
 
 	if (code != EXIT_OK)
 		return code;
-	rc = measure(run, tracing, o->target, client_plain_socket, NULL);
+	rc = measure(run, tracing, observer, o->target, client_plain_socket, NULL);
 	if (rc == -EOPNOTSUPP) /* --hw-timestamps */
 		return say_error(EXIT_CANNOT, "%s", err_text(rc));
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
 /* An exit code; a sentence was printed unless it is EXIT_OK. */
-static int run_ping(const struct ping_options *o, struct run *run, struct tracing *tracing)
+static int run_ping(const struct ping_options *o, struct run *run, struct tracing *tracing,
+		    struct observer *observer)
 {
 	int code;
 
 	lab = LAB_NONE;
+	if (outputs_memory(&o->outputs, &o->plan, o->split != SPLIT_NEVER))
+		return say_error(EXIT_FAILED, "%s", err_text(-ENOMEM));
 	catch_stops();
-	code = o->lab ? run_in_lab(o, run, tracing) : run_to_target(o, run, tracing);
+	code = o->lab ? run_in_lab(o, run, tracing, observer)
+		      : run_to_target(o, run, tracing, observer);
 	if (code != EXIT_OK)
 		return code;
-	if (run->samples.count)
+	if (report_trips(run, observer))
 		return EXIT_OK;
 	if (run->samples.lost)
 		return say_error(EXIT_FAILED,
@@ -276,80 +305,12 @@ static int run_ping(const struct ping_options *o, struct run *run, struct tracin
 			 "nothing was measured: stopped before the first trip was over");
 }
 
-/* --- the report --------------------------------------------------------------------------------- */
-
-/* What the split knows of the server's end, and both ends' counters. */
-static void report_server(const struct tracing *tracing, struct report *report)
-{
-	const struct records_counters *theirs = &tracing->remote.counters;
-	struct server_report *server = &report->server;
-
-	*server = (struct server_report){
-		.traced = !report->split->alone,
-		.same_kernel = tracing->same_kernel,
-		.kernel = tracing->server_kernel,
-		.counters = *theirs,
-	};
-	if (!server->traced)
-		server->reason = tracing->same_kernel || tracing->remote.traced
-					 ? "none of its records belongs to a trip"
-					 : tracing->remote.reason;
-	report->counters = tracing->counters;
-	report->counters.dropped += theirs->dropped;
-	report->counters.unfinished += theirs->unfinished;
-	report->counters.recursion_misses += theirs->recursion_misses;
-}
-
-static int dist_of_times(const uint64_t *ns, size_t n, struct dist *dist)
-{
-	int64_t *values = malloc(2 * n * sizeof(*values));
-
-	if (!values)
-		return err_set(-ENOMEM, "no memory to sort %zu samples", n);
-	for (size_t i = 0; i < n; i++)
-		values[i] = (int64_t)ns[i];
-	dist_of(values, values + n, n, dist);
-	free(values);
-	return 0;
-}
-
-/* Everything the views show, computed once. 0 or -errno with a sentence. */
-static int compute(const struct run *run, struct tracing *tracing, struct split *split,
-		   struct report *report)
-{
-	const struct samples *s = &run->samples;
-	int rc = dist_of_times(s->rtt_ns, s->count, &report->rtt);
-
-	if (!rc && s->service_ns)
-		rc = dist_of_times(s->service_ns, s->count, &report->service);
-	if (rc)
-		return rc;
-	if (tracing->collect) {
-		rc = split_of(&tracing->join.trips, run->samples.rtt_ns, split);
-		report->split = split;
-		report->trips = &tracing->join.trips;
-		report_server(tracing, report);
-		report->nic = tracing->nic;
-	}
-	if (tracing->overhead)
-		overhead_of(tracing->pairs, tracing->pair_count, &report->overhead);
-	return rc;
-}
-
 static int print_report(const struct ping_options *o, const struct run *run,
-			struct tracing *tracing)
+			struct tracing *tracing, const struct observer *observer)
 {
-	struct report report = {.run = run, .lab = o->lab};
-	struct split *split = calloc(1, sizeof(*split));
-	int rc = split ? compute(run, tracing, split, &report) : -ENOMEM;
+	const struct report_sources sources = {run, &o->outputs, observer, tracing, o->lab};
+	int rc = report_print(&sources);
 
-	if (!rc && o->dump)
-		rc = view_dump(&report, o->dump);
-	if (!rc && o->json)
-		rc = view_json(&report);
-	else if (!rc)
-		view_text(&report);
-	free(split);
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
@@ -358,12 +319,14 @@ int cmd_ping(int argc, char **argv)
 	struct ping_options o = {0};
 	struct run run = {.plan = &o.plan};
 	struct tracing tracing = {0};
+	struct observer observer = {.outputs = &o.outputs};
 	int code;
 
 	parse_options(&o, argc, argv);
-	code = run_ping(&o, &run, &tracing);
+	code = run_ping(&o, &run, &tracing, &observer);
 	if (code == EXIT_OK)
-		code = print_report(&o, &run, &tracing);
+		code = print_report(&o, &run, &tracing, &observer);
+	observe_close(&observer);
 	tracing_close(&tracing);
 	samples_free(&run.samples);
 	return code;

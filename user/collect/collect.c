@@ -38,6 +38,11 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return vfprintf(stderr, format, args);
 }
 
+void collect_quiet(void)
+{
+	libbpf_set_print(print_libbpf);
+}
+
 static struct bpf_program *program_of(const struct collect *c, int row)
 {
 	return bpf_object__find_program_by_name(c->skel->obj, probes[row].program);
@@ -132,7 +137,7 @@ int collect_open(struct collect **out, const struct probe_wish *wish)
 
 	if (!c)
 		return -ENOMEM;
-	libbpf_set_print(print_libbpf);
+	collect_quiet();
 	rc = probes_test(errors);
 	if (!rc)
 		rc = choose(c, errors, wish);

@@ -45,4 +45,7 @@ int collect_drain(struct collect *c, collect_sink *sink, void *arg);
 
 void collect_counters(const struct collect *c, struct collect_counters *out);
 
+/* Has libbpf say nothing unless LAYOVER_DEBUG is set. */
+void collect_quiet(void);
+
 #endif

@@ -1,105 +1,137 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* One row for a whole run, every unit in its column's name. An empty field is not known. */
+#include <math.h>
+#include <stdio.h>
 
-#include "base/error.h"
+#include "load/clock.h"
+#include "load/io.h"
 #include "view/view.h"
 
-static const char *const cpu_names[LEG_CPUS] = {
-	[CPU_SEND] = "send",   [CPU_IRQ] = "irq",       [CPU_SOFTIRQ] = "softirq",
-	[CPU_WAKER] = "waker", [CPU_READER] = "reader",
-};
+static const char *separator;
 
-static const char *const leg_names[SIDES] = {[SIDE_client] = "request", [SIDE_server] = "reply"};
-
-static const struct {
-	enum trip_flags flag;
-	const char *name;
-} flag_names[] = {
-	{TRIP_MATCHED, "matched"},       {TRIP_PARTIAL, "partial"},   {TRIP_ALONE, "alone"},
-	{TRIP_RETRANS, "retransmitted"}, {TRIP_DISORDER, "disorder"}, {TRIP_UNMATCHED, "unmatched"},
-};
-
-static void write_head(FILE *file, const struct report *report)
+static void title(const char *prefix, const char *name, const char *unit)
 {
-	const struct split *split = report->split;
-
-	fputs("seq,start_ns,rtt_ns", file);
-	if (report->run->samples.service_ns)
-		fputs(",service_ns", file);
-	for (int r = 0; split && r < split->count; r++)
-		fprintf(file, ",%s_ns", stage_infos[split->rows[r].stage].key);
-	for (int leg = 0; split && leg < SIDES; leg++)
-		for (int c = 0; c < LEG_CPUS; c++)
-			fprintf(file, ",%s_%s_cpu", leg_names[leg], cpu_names[c]);
-	fputs(split ? ",flags\n" : "\n", file);
+	printf("%s%s%s%s", separator, prefix, name, unit);
+	separator = ",";
 }
 
-static void write_flags(FILE *file, uint8_t flags)
+static void put_text(const char *text)
 {
-	const char *separator = "";
+	printf("%s%s", separator, text);
+	separator = ",";
+}
 
-	fputc(',', file);
-	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++) {
-		if (!(flags & flag_names[i].flag))
-			continue;
-		fprintf(file, "%s%s", separator, flag_names[i].name);
-		separator = "+";
+static void put_number(double value, int decimals)
+{
+	printf("%s", separator);
+	separator = ",";
+	if (!isnan(value))
+		printf("%.*f", decimals, value);
+}
+
+static void put_count(uint64_t count)
+{
+	put_number((double)count, 0);
+}
+
+static void put_us(int64_t ns)
+{
+	put_number(ns == DIST_NONE ? NAN : (double)ns / NS_PER_US, 3);
+}
+
+static const char *const load_titles[] = {
+	"protocol",    "bytes",      "reply_bytes", "io",           "server_io",
+	"client_cpu",  "server_cpu", "duration_s",  "warmup_trips", "trips",
+	"trips_per_s", "lost",       "late",        "duplicated",   "out_of_order",
+};
+
+static void put_load(const struct report *report)
+{
+	const struct run *run = report->run;
+	const struct load_plan *plan = run->plan;
+
+	put_text(plan_proto_names[plan->proto]);
+	put_count(plan->bytes);
+	put_count(plan_reply_bytes(plan));
+	put_text(io_method_names[plan->io]);
+	put_text(io_method_names[plan->server_io]);
+	put_number(plan->client_cpu < 0 ? NAN : plan->client_cpu, 0);
+	put_number(plan->server_cpu < 0 ? NAN : plan->server_cpu, 0);
+	put_number((double)run->duration_ns / NS_PER_S, 6);
+	put_count(run->warmup_trips);
+	put_count(report->rtt.count);
+	put_number(report->trips_per_s, 2);
+	put_count(run->samples.lost);
+	put_count(run->samples.late);
+	put_count(run->samples.duplicated);
+	put_count(run->samples.out_of_order);
+}
+
+static void title_latency(const char *prefix)
+{
+	title(prefix, "min", "_us");
+	title(prefix, "mean", "_us");
+	title(prefix, "mean_low", "_us");
+	title(prefix, "mean_high", "_us");
+	title(prefix, "stddev", "_us");
+	for (int i = 0; i < DIST_PERCENTILES; i++) {
+		title(prefix, percentile_infos[i].key, "_us");
+		title(prefix, percentile_infos[i].key, "_low_us");
+		title(prefix, percentile_infos[i].key, "_high_us");
 	}
+	title(prefix, "max", "_us");
 }
 
-static void write_row(FILE *file, const struct report *report, size_t trip)
+static void put_latency(const struct report *report)
 {
-	const struct samples *s = &report->run->samples;
-	const struct split *split = report->split;
+	const struct dist *d = &report->rtt;
+	const struct mean_interval *mean = &report->mean;
 
-	fprintf(file, "%zu,%" PRIu64 ",%" PRIu64, trip + 1, s->start_ns[trip], s->rtt_ns[trip]);
-	if (s->service_ns)
-		fprintf(file, ",%" PRIu64, s->service_ns[trip]);
-	for (int r = 0; split && r < split->count; r++)
-		fprintf(file, ",%" PRIu64, trips_stage(report->trips, trip, split->rows[r].stage));
-	for (int leg = 0; split && leg < SIDES; leg++)
-		for (int c = 0; c < LEG_CPUS; c++) {
-			uint16_t cpu = report->trips->cpu[trip][leg][c];
+	put_us(d->min);
+	put_number(d->mean / NS_PER_US, 3);
+	put_number(mean->known ? (mean->mean_ns - mean->half_ns) / NS_PER_US : NAN, 3);
+	put_number(mean->known ? (mean->mean_ns + mean->half_ns) / NS_PER_US : NAN, 3);
+	put_number(d->stddev / NS_PER_US, 3);
+	for (int i = 0; i < DIST_PERCENTILES; i++) {
+		put_us(d->p[i]);
+		put_us(d->interval[i].low);
+		put_us(d->interval[i].high);
+	}
+	put_us(d->max);
+}
 
-			if (cpu == CPU_UNKNOWN)
-				fputc(',', file);
-			else
-				fprintf(file, ",%u", cpu);
+static const char *const scopes[OS_SCOPES] = {"process_", "machine_"};
+
+static void title_os(void)
+{
+	for (int s = 0; s < OS_SCOPES; s++)
+		for (int f = 0; f < OS_FIGURES; f++) {
+			title(scopes[s], os_figure_infos[f].key, os_figure_infos[f].rate_unit);
+			title(scopes[s], os_figure_infos[f].key, os_figure_infos[f].trip_unit);
 		}
-	if (split)
-		write_flags(file, report->trips->flags[trip]);
-	fputc('\n', file);
 }
 
-static int cannot_write(const char *path)
+static void put_os(const struct os_cost *os)
 {
-	return err_set(-errno, "cannot write %s: %s", path, strerror(errno));
+	for (int s = 0; s < OS_SCOPES; s++)
+		for (int f = 0; f < OS_FIGURES; f++) {
+			put_number(os->rate[s][f], 2);
+			put_number(os->per_trip[s][f], 3);
+		}
 }
 
-int view_dump(const struct report *report, const char *path)
+int view_csv(const struct report *report)
 {
-	char part[PATH_MAX];
-	FILE *file;
-	bool failed;
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	file = fopen(part, "w");
-	if (!file)
-		return cannot_write(path);
-	write_head(file, report);
-	for (size_t i = 0; i < report->run->samples.count; i++)
-		write_row(file, report, i);
-	failed = ferror(file) || fflush(file);
-	if (fclose(file) || failed || rename(part, path)) {
-		int rc = cannot_write(path);
-
-		unlink(part);
-		return rc;
-	}
+	separator = "";
+	for (size_t i = 0; i < sizeof(load_titles) / sizeof(load_titles[0]); i++)
+		title("", load_titles[i], "");
+	title_latency(report->half ? "half_rtt_" : "rtt_");
+	title_os();
+	putchar('\n');
+	separator = "";
+	put_load(report);
+	put_latency(report);
+	put_os(&report->os);
+	putchar('\n');
 	return 0;
 }

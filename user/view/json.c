@@ -26,13 +26,87 @@ static void set_cpu(json_t *object, const char *name, int cpu)
 
 static void set_dist(json_t *object, const struct dist *d)
 {
+	char name[32];
+
 	set_ns(object, "min_ns", d->min);
-	set_ns(object, "p50_ns", d->p[DIST_P50]);
-	set_ns(object, "p90_ns", d->p[DIST_P90]);
-	set_ns(object, "p99_ns", d->p[DIST_P99]);
-	set_ns(object, "p99_9_ns", d->p[DIST_P99_9]);
+	for (int i = 0; i < DIST_PERCENTILES; i++) {
+		snprintf(name, sizeof(name), "%s_ns", percentile_infos[i].key);
+		set_ns(object, name, d->p[i]);
+	}
 	set_ns(object, "max_ns", d->max);
 	set_ns(object, "mean_ns", llround(d->mean));
+	set_ns(object, "stddev_ns", llround(d->stddev));
+}
+
+static void set_interval(json_t *object, const char *name, int64_t low, int64_t high)
+{
+	json_t *pair = json_array();
+
+	json_array_append_new(pair, low == DIST_NONE ? json_null() : json_integer(low));
+	json_array_append_new(pair, high == DIST_NONE ? json_null() : json_integer(high));
+	json_object_set_new(object, name, pair);
+}
+
+/* 95 % confidence, lowest and highest value; null where the sample does not reach so far. */
+static json_t *intervals_object(const struct report *report)
+{
+	const struct mean_interval *mean = &report->mean;
+	json_t *intervals = json_object();
+	char name[32];
+
+	set_interval(intervals, "mean_ns",
+		     mean->known ? llround(mean->mean_ns - mean->half_ns) : DIST_NONE,
+		     mean->known ? llround(mean->mean_ns + mean->half_ns) : DIST_NONE);
+	for (int i = 0; i < DIST_PERCENTILES; i++) {
+		snprintf(name, sizeof(name), "%s_ns", percentile_infos[i].key);
+		set_interval(intervals, name, report->rtt.interval[i].low,
+			     report->rtt.interval[i].high);
+	}
+	return intervals;
+}
+
+static void set_real(json_t *object, const char *key, const char *unit, double value)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", key, unit);
+	json_object_set_new(object, name, isnan(value) ? json_null() : json_real(value));
+}
+
+static json_t *os_object(const struct os_cost *os)
+{
+	static const char *const scopes[OS_SCOPES] = {"process", "machine"};
+	json_t *out = json_object();
+
+	set_count(out, "cpus", (uint64_t)os->cpus);
+	for (int s = 0; s < OS_SCOPES; s++) {
+		json_t *scope = json_object();
+
+		for (int f = 0; f < OS_FIGURES; f++) {
+			const struct os_figure_info *info = &os_figure_infos[f];
+
+			set_real(scope, info->key, info->rate_unit, os->rate[s][f]);
+			set_real(scope, info->key, info->trip_unit, os->per_trip[s][f]);
+		}
+		json_object_set_new(out, scopes[s], scope);
+	}
+	return out;
+}
+
+static json_t *hist_object(const struct hist *hist)
+{
+	json_t *out = json_object(), *counts = json_array();
+	uint64_t used = hist_used(hist);
+
+	set_count(out, "start_us", hist->start_us);
+	set_count(out, "length_us", hist->length_us);
+	set_count(out, "buckets", hist->buckets);
+	for (uint64_t i = 0; i < used; i++)
+		json_array_append_new(counts, json_integer((json_int_t)hist->counts[i]));
+	json_object_set_new(out, "counts", counts); /* without the empty ones at the end */
+	set_count(out, "below", hist->below);
+	set_count(out, "above", hist->above);
+	return out;
 }
 
 json_t *view_json_header(const char *command)
@@ -82,7 +156,8 @@ static json_t *rtt_object(const struct report *report)
 
 	set_count(rtt, "count", report->rtt.count);
 	set_dist(rtt, &report->rtt);
-	set_ns(rtt, "stddev_ns", llround(report->rtt.stddev));
+	json_object_set_new(rtt, "binned", json_boolean(report->binned));
+	json_object_set_new(rtt, "interval_95", intervals_object(report));
 	set_count(rtt, "lost", s->lost);
 	set_count(rtt, "late", s->late);
 	set_count(rtt, "duplicated", s->duplicated);
@@ -97,7 +172,6 @@ static json_t *service_object(const struct dist *dist)
 
 	set_count(service, "count", dist->count);
 	set_dist(service, dist);
-	set_ns(service, "stddev_ns", llround(dist->stddev));
 	return service;
 }
 
@@ -176,9 +250,19 @@ int view_json(const struct report *report)
 	json_t *out = view_json_header("ping");
 
 	json_object_set_new(out, "load", load_object(report->run));
-	json_object_set_new(out, "rtt", rtt_object(report));
+	/* Under another name: nobody shall take it for the whole. */
+	json_object_set_new(out, report->half ? "half_rtt" : "rtt", rtt_object(report));
 	if (report->service.count)
-		json_object_set_new(out, "service", service_object(&report->service));
+		json_object_set_new(out, report->half ? "half_service" : "service",
+				    service_object(&report->service));
+	set_real(out, "trips_per_s", "", report->trips_per_s);
+	if (report->until_ci.percent > 0)
+		json_object_set_new(out, "until_ci",
+				    json_pack("{s:f, s:b}", "percent", report->until_ci.percent,
+					      "reached", report->until_ci.reached));
+	if (report->hist.buckets)
+		json_object_set_new(out, "histogram", hist_object(&report->hist));
+	json_object_set_new(out, "os", os_object(&report->os));
 	if (report->split) {
 		json_object_set_new(out, "split", split_object(report->split));
 		json_object_set_new(out, "server", server_object(&report->server));

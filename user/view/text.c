@@ -6,46 +6,29 @@
 #include "base/version.h"
 #include "load/clock.h"
 #include "load/io.h"
-#include "view/view.h"
+#include "view/text.h"
 
-enum { LINE_MAX_COLUMNS = 79, KEY_MIN = 14, NUMBER = 7, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
+enum { LINE_MAX_COLUMNS = 79, NUMBER = TEXT_NUMBER, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
 
 static const char *colour(const struct style *style, const char *code)
 {
 	return style->colour ? code : "";
 }
 
-/* Three to five significant digits in six columns, or a dash for what is not known. */
-static void print_us(int64_t ns)
-{
-	double us = (double)ns / NS_PER_US;
-
-	if (ns == DIST_NONE)
-		printf("%*s", NUMBER, "-");
-	else if (us < 100)
-		printf("%*.2f", NUMBER, us);
-	else if (us < 1000)
-		printf("%*.1f", NUMBER, us);
-	else if (us < 1e6)
-		printf("%*.0f", NUMBER, us);
-	else
-		printf("%*.2fs", NUMBER - 1, us / 1e6);
-}
-
 static void print_numbers(const struct dist *d)
 {
-	print_us(d->min);
-	print_us(d->p[DIST_P50]);
-	print_us(d->p[DIST_P90]);
-	print_us(d->p[DIST_P99]);
-	print_us(d->p[DIST_P99_9]);
-	print_us(d->max);
-	print_us((int64_t)llround(d->mean));
+	text_us(d->min, NUMBER);
+	text_us(d->p[DIST_P50], NUMBER);
+	text_us(d->p[DIST_P90], NUMBER);
+	text_us(d->p[DIST_P99], NUMBER);
+	text_us(d->p[DIST_P99_9], NUMBER);
+	text_us(d->max, NUMBER);
+	text_us((int64_t)llround(d->mean), NUMBER);
 }
 
 static int key_width(const struct split *split)
 {
-	int width = KEY_MIN;
+	int width = TEXT_KEY;
 
 	for (int r = 0; split && r < split->count; r++) {
 		int length = (int)strlen(stage_infos[split->rows[r].stage].key);
@@ -90,11 +73,11 @@ static void print_table(const struct style *style, const struct report *report)
 	int bar = LINE_MAX_COLUMNS - width - NUMBERS * NUMBER - SHARE - 1;
 
 	print_header(style, width);
-	printf("%-*s", width, report->service.count ? "response" : "round trip");
+	printf("%-*s", width, text_what(report));
 	print_numbers(&report->rtt);
 	putchar('\n');
 	if (report->service.count) {
-		printf("%-*s", width, "service");
+		printf("%-*s", width, report->half ? "half service" : "service");
 		print_numbers(&report->service);
 		putchar('\n');
 	}
@@ -275,12 +258,16 @@ static void print_overhead(const struct overhead *overhead)
 	print_effect("p99", &overhead->p99);
 }
 
-void view_text(const struct report *report)
+int view_text(const struct report *report)
 {
 	struct style style = view_style();
 
 	print_load(report);
 	print_table(&style, report);
+	text_statistics(&style, report);
+	text_os_cost(&style, &report->os);
+	text_hist(&report->hist);
+	text_remarks(report);
 	if (report->split) {
 		print_verdict(&style, report->split);
 		print_server(&report->server);
@@ -289,4 +276,5 @@ void view_text(const struct report *report)
 	}
 	if (report->overhead.pairs)
 		print_overhead(&report->overhead);
+	return 0;
 }

@@ -9,9 +9,12 @@
 #include <stdio.h>
 
 #include "collect/collect.h"
+#include "collect/os_cost.h"
 #include "load/records.h"
 #include "load/run.h"
+#include "model/batches.h"
 #include "model/dist.h"
+#include "model/hist.h"
 #include "model/overhead.h"
 #include "model/split.h"
 
@@ -28,8 +31,19 @@ struct server_report {
 struct report {
 	const struct run *run;
 	bool lab;
-	struct dist rtt;                  /* open loop: the response time */
-	struct dist service;              /* open loop only: count is 0 otherwise */
+	bool half;                 /* rtt, values, mean and hist are of half round trips */
+	bool binned;               /* no samples were kept: percentiles are of bins of 0.1 % */
+	struct dist rtt;           /* open loop: the response time */
+	struct dist service;       /* open loop only: count is 0 otherwise */
+	struct ordered values;     /* what rtt is the distribution of */
+	struct mean_interval mean; /* of rtt */
+	struct hist hist;          /* buckets is 0 when it was not asked for */
+	struct os_cost os;
+	double trips_per_s; /* answered ones, while trips ran */
+	struct {
+		double percent; /* 0: it was not asked for */
+		bool reached;
+	} until_ci;
 	const struct split *split;        /* NULL: latency only */
 	const struct trips *trips;        /* with split */
 	struct server_report server;      /* with split */
@@ -46,11 +60,35 @@ struct style {
 
 struct style view_style(void);
 
-/* The text table on stdout, under 80 columns. */
-void view_text(const struct report *report);
+/* An interim line of a run that goes on. */
+struct interim {
+	uint64_t since_begin_ns, length_ns; /* when, and of how long a time */
+	uint64_t lost;                      /* in that time */
+	struct dist rtt;                    /* of that time, of half round trips if half is set */
+	bool half;
+};
 
-/* One JSON object on stdout. 0 or -errno with a sentence. */
+/* What is shown for a round trip: itself, or half of it, rounded up. ns. */
+static inline int64_t report_value(uint64_t rtt_ns, bool half)
+{
+	return (int64_t)(half ? (rtt_ns + 1) / 2 : rtt_ns);
+}
+
+/* One line, flushed. */
+void view_interim(FILE *out, const struct interim *line);
+
+/*
+ * The formats of the table in formats.h, on stdout. 0 or -errno with a sentence. The text has under 80
+ * columns, JSON is one object, CSV a header and a row; the others are laid out as the tools of that name do.
+ */
+int view_text(const struct report *report);
 int view_json(const struct report *report);
+int view_csv(const struct report *report);
+int view_sockperf(const struct report *report);
+int view_latte_csv(const struct report *report);
+int view_netperf_kv(const struct report *report);
+int view_netperf_csv(const struct report *report);
+int view_hgrm(const struct report *report);
 
 /* schema, version, host, kernel, clock and command: how every JSON output begins. A new reference. */
 json_t *view_json_header(const char *command);
@@ -63,5 +101,12 @@ int view_json_print(json_t *value);
  * renamed, so that there is never half a file. 0 or -errno with a sentence.
  */
 int view_dump(const struct report *report, const char *path);
+
+/* The same with sockperf's columns and its 20 lines before them. */
+int view_full_log(const struct report *report, const char *path);
+
+/* Writes a whole file or none: what `write` prints goes beside the file, which is then renamed. */
+int view_file(const struct report *report, const char *path,
+	      void (*write)(FILE *file, const struct report *report));
 
 #endif

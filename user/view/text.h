@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The parts of the text that are about the run as a whole, not about stages. */
+#ifndef LAYOVER_TEXT_H
+#define LAYOVER_TEXT_H
+
+#include "view/view.h"
+
+enum { TEXT_KEY = 14, TEXT_NUMBER = 7 };
+
+/* Three to five significant digits, right-justified in `width` columns; a dash for what is not known. */
+void text_us(int64_t ns, int width);
+
+/* What the first row is of: "round trip", open loop "response", or half of it. */
+const char *text_what(const struct report *report);
+
+/* All percentiles and the mean with their confidence intervals. */
+void text_statistics(const struct style *style, const struct report *report);
+
+/* latte's four lines, for this process and for the machine. */
+void text_os_cost(const struct style *style, const struct os_cost *os);
+
+/* latte's histogram. */
+void text_hist(const struct hist *hist);
+
+/* What --until-ci and --histogram-only have to say; nothing without them. */
+void text_remarks(const struct report *report);
+
+#endif
