@@ -11,7 +11,7 @@ import threading
 
 CLONE_NEWNET = 0x40000000
 VERSION = {"protocol": 3, "version": "test"}
-PLAN = {"proto": "tcp", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
+PLAN = {"proto": "tcp", "mode": "echo", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
         "warmup_trips": 0, "warmup_ns": 0, "timeout_ns": 10 ** 9, "server_delay_ns": 0,
         "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1, "reply_bytes": 0,
         "writes": [], "reply_writes": [], "crr": False, "receive_first": False, "io": "block",

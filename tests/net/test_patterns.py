@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The driver's ways to move messages: I/O methods, transports, writes, socket options."""
-import json
 
 import pytest
 

@@ -137,7 +137,8 @@ static const char doc[] =
 static void parse_options(struct ping_options *o, int argc, char **argv)
 {
 	const struct settings parts[] = {{lab_settings, o},
-					 {plan_settings, &o->plan},
+					 {plan_common_settings, &o->plan},
+					 {plan_trip_settings, &o->plan},
 					 {ping_settings, o},
 					 {output_settings, &o->outputs},
 					 {NULL, NULL}};

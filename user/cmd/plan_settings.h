@@ -5,6 +5,8 @@
 
 #include "base/settings.h"
 
-extern const struct setting plan_settings[]; /* into a struct load_plan */
+/* Both into a struct load_plan: what every load has, and what only round trips have. */
+extern const struct setting plan_common_settings[];
+extern const struct setting plan_trip_settings[];
 
 #endif

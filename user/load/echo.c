@@ -11,6 +11,7 @@
 #include "load/endpoint.h"
 #include "load/io.h"
 #include "load/message.h"
+#include "load/sink.h"
 
 enum { IPV4_HEADER = 20 };
 
@@ -150,6 +151,8 @@ int echo_run(struct echo *echo)
 	}
 	if (plan->proto == PLAN_RAW && echo->peer->sa_family == AF_INET)
 		io.skip = IPV4_HEADER;
+	if (plan->mode == PLAN_SINK)
+		return sink_run(echo);
 	rc = io_open(&io, plan->server_io, plan->polls, (void *[]){echo->message, echo->message},
 		     plan_bytes_max(plan));
 	if (!rc && plan->crr)

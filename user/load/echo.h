@@ -12,12 +12,13 @@
 
 struct echo {
 	const struct load_plan *plan;
-	int fd;                      /* crr: a listening socket */
-	void *message;               /* from message_alloc(plan_bytes_max(plan)) */
-	const struct sockaddr *peer; /* the only address that is answered */
-	uint32_t session;            /* as in the message header; for raw sockets */
-	_Atomic uint64_t progress;   /* counts up while data arrives, for the idle limit */
-	atomic_bool end;             /* set, then shutdown(fd), to end the loop from outside */
+	int fd;                           /* crr: a listening socket */
+	void *message;                    /* from message_alloc(plan_bytes_max(plan)) */
+	const struct sockaddr *peer;      /* the only address that is answered */
+	uint32_t session;                 /* as in the message header; for raw sockets */
+	_Atomic uint64_t progress;        /* counts up while data arrives, for the idle limit */
+	_Atomic uint64_t messages, bytes; /* PLAN_SINK: what came; of a stream, whole messages */
+	atomic_bool end;                  /* set, then shutdown(fd), to end the loop from outside */
 };
 
 /* Returns when the stream ends, fails, or `end` is set: 0, or -errno with a sentence if it could not start. */

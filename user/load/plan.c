@@ -24,6 +24,7 @@ struct field {
 };
 
 const char *const plan_proto_names[] = {"tcp", "udp", "mcast", "raw", "unix", NULL};
+static const char *const modes[] = {"echo", "sink", NULL};
 static const char *const corks[] = {"off", "flush", "hold", NULL};
 static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 
@@ -39,6 +40,7 @@ static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 
 static const struct field fields[] = {
 	{WORD(proto, PLAN_PROTOS - 1, plan_proto_names)},
+	{WORD(mode, PLAN_SINK, modes)},
 	{WORD(family, PLAN_IPV6, families)},
 	{U64(bytes, 1, PLAN_TCP_BYTES_MAX)},
 	{U64(reply_bytes, 0, PLAN_TCP_BYTES_MAX)},

@@ -9,6 +9,8 @@
 
 /* What carries the messages. */
 enum plan_proto { PLAN_TCP, PLAN_UDP, PLAN_MULTICAST, PLAN_RAW, PLAN_UNIX, PLAN_PROTOS };
+/* What the server does with messages: answer them, or only count them. */
+enum plan_mode { PLAN_ECHO, PLAN_SINK };
 enum plan_family { PLAN_ANY, PLAN_IPV4, PLAN_IPV6 };
 enum plan_cork { PLAN_CORK_OFF, PLAN_CORK_FLUSH, PLAN_CORK_HOLD };
 
@@ -31,6 +33,7 @@ struct plan_writes {
 /* Every field but the last ones has one row in the table of plan.c, which says its JSON name and its limits. */
 struct load_plan {
 	int proto;            /* enum plan_proto */
+	int mode;             /* enum plan_mode */
 	int family;           /* enum plan_family: which addresses of the target may be used */
 	uint64_t bytes;       /* of a request */
 	uint64_t reply_bytes; /* of a reply; 0: as many */

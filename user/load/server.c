@@ -23,6 +23,7 @@
 #include "load/echo.h"
 #include "load/endpoint.h"
 #include "load/host.h"
+#include "load/interface.h"
 #include "load/message.h"
 #include "load/talk.h"
 
@@ -287,9 +288,15 @@ static void note_flow(const struct slot *slot, struct tracer_wish *wish)
 /* Until the client closes the control connection, or the echo loop has ended. */
 static int session_talk(struct slot *slot)
 {
-	struct talk talk = {.fd = slot->fd, .tracer = slot->server->tracer};
+	struct talk talk = {.fd = slot->fd, .tracer = slot->server->tracer, .echo = &slot->echo};
+	char interface[INTERFACE_NAME_MAX];
+	struct sockaddr_storage local = {0};
+	socklen_t len = sizeof(local);
 	int on = 1;
 
+	getsockname(slot->fd, (struct sockaddr *)&local, &len);
+	interface_of((struct sockaddr *)&local, interface);
+	talk.interface = interface;
 	note_flow(slot, &talk.wish);
 	setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return talk_run(&talk);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "load/talk.h"
 
+#include "load/interface.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -136,6 +138,27 @@ static int answer_records(struct talk *talk, const json_t *request)
 	return rc;
 }
 
+/* --- counts ------------------------------------------------------------------------------ */
+
+/* What came so far, by our own count and by the interface's. */
+static int answer_count(const struct talk *talk)
+{
+	json_t *answer = talk_frame("count");
+	struct interface_counts counts;
+
+	json_object_set_new(answer, "messages",
+			    json_integer((json_int_t)atomic_load(&talk->echo->messages)));
+	json_object_set_new(answer, "bytes",
+			    json_integer((json_int_t)atomic_load(&talk->echo->bytes)));
+	if (interface_count(talk->interface, &counts) == 0) {
+		json_object_set_new(answer, "interface", json_string(talk->interface));
+		json_object_set_new(answer, "rx_packets",
+				    json_integer((json_int_t)counts.rx_packets));
+		json_object_set_new(answer, "rx_bytes", json_integer((json_int_t)counts.rx_bytes));
+	}
+	return control_send(talk->fd, FRAME_NS, answer);
+}
+
 /* --- the connection ---------------------------------------------------------------------- */
 
 /* Waits for the client's next word, however long. False: it has nothing more to say. */
@@ -161,6 +184,8 @@ static int answer(struct talk *talk)
 		rc = answer_trace(talk, request);
 	else if (!strcmp(control_type(request), "records"))
 		rc = answer_records(talk, request);
+	else if (!strcmp(control_type(request), "count"))
+		rc = answer_count(talk);
 	else
 		rc = err_set(-EPROTO, "the client sent a frame that was not expected");
 	json_decref(request);

@@ -5,12 +5,15 @@
 
 #include <jansson.h>
 
+#include "load/echo.h"
 #include "load/tracer.h"
 
 struct talk {
 	int fd;                  /* the control connection */
 	struct tracer *tracer;   /* NULL: this server has none */
 	struct tracer_wish wish; /* the session's; the client adds the hooks */
+	const struct echo *echo; /* whose messages a "count" frame asks for */
+	const char *interface;   /* where they come in, "" unknown: a loop-back of the own host's */
 
 	/* Private. */
 	bool tracing;
