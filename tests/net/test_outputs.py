@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import LAYOVER, inside, layover, ok, ping, serve
+from conftest import BUILD, LAYOVER, inside, layover, ok, ping, serve
 from test_driver import fails
 
 LAB = ("--lab", "--no-split")
@@ -90,7 +90,7 @@ def test_latte_csv(tmp_path):
                     "CPU(%),CtxSwitch/sec,SysCall/sec,Interrupt/sec").split(",")
     assert row[:7] == ["TCP", "NonBlocking", "NonBlocking", "Default", "Default", "64", "2000"]
     assert float(row[7]) == pytest.approx(statistics.mean(rtts), abs=0.006)
-    assert 0 < float(row[8]) <= 101 and all(int(field) > 0 for field in row[9:])
+    assert 0 < float(row[8]) <= 100 and all(int(field) > 0 for field in row[9:])
 
 
 def test_netperf_key_value_and_csv(tmp_path):
@@ -210,7 +210,8 @@ def peak_rss(*args):
 
 
 def test_small_runs_stay_small():
-    assert peak_rss("--lab", "-i", 1000) < 50
+    sanitizers = 50 if "san" in os.path.basename(BUILD) else 0
+    assert peak_rss("--lab", "-i", 1000) < 50 + sanitizers
 
 
 def test_bins_do_not_grow():
@@ -237,10 +238,10 @@ def test_own_costs_of_a_blocking_and_of_a_spinning_client():
     spin = ping("--lab", "-t", 1, "--io", "spin")["os"]
     assert 0.9 < block["process"]["context_switches_per_trip"] < 1.5  # it sleeps once for each reply
     assert spin["process"]["context_switches_per_trip"] < 0.5
-    assert spin["process"]["cpu_percent"] > max(60, block["process"]["cpu_percent"])
+    assert spin["process"]["cpu_percent"] > 20  # more, if nobody else wants the CPU
     for cost in (block, spin):
         assert cost["cpus"] == os.cpu_count()
-        assert 0 < cost["machine"]["cpu_percent"] <= 101
+        assert 0 < cost["machine"]["cpu_percent"] <= 100
         assert cost["machine"]["context_switches_per_s"] >= cost["process"]["context_switches_per_s"]
         assert cost["machine"]["interrupts_per_s"] > 0 and cost["process"]["interrupts_per_s"] is None
         assert cost["process"]["system_calls_per_s"] is None

@@ -257,6 +257,30 @@ static void half_round_trips_say_so(void **state)
 	close_fixture(&f);
 }
 
+/* Open loop: sent late, so that the response took longer than the service. */
+static void response_and_service(void **state)
+{
+	struct fixture f;
+	struct samples *s = &f.run.samples;
+	int64_t service[2 * FEW];
+
+	(void)state;
+	open_fixture(&f, FEW, false);
+	s->service_ns = calloc(s->capacity, sizeof(*s->service_ns));
+	assert_non_null(s->service_ns);
+	for (size_t i = 0; i < FEW; i++) {
+		s->service_ns[i] = s->rtt_ns[i] - 5000;
+		service[i] = (int64_t)s->service_ns[i];
+	}
+	dist_of(service, service + FEW, FEW, &f.report.service);
+	expect(view_text, &f.report, "text-service");
+	expect(view_json, &f.report, "json-service");
+	expect_file(view_dump, &f.report, "dump-service");
+	free(s->service_ns);
+	s->service_ns = NULL;
+	close_fixture(&f);
+}
+
 static void histogram_and_until_ci(void **state)
 {
 	struct fixture f;
@@ -312,6 +336,7 @@ int main(void)
 		cmocka_unit_test(every_format),
 		cmocka_unit_test(every_format_of_few_samples),
 		cmocka_unit_test(half_round_trips_say_so),
+		cmocka_unit_test(response_and_service),
 		cmocka_unit_test(histogram_and_until_ci),
 		cmocka_unit_test(bins_instead_of_samples),
 		cmocka_unit_test(full_log_has_20_lines_first),

@@ -29,13 +29,14 @@ static void set(struct os_counts *out, enum os_scope scope, enum os_figure figur
 static void take_cpu_line(const char *line, struct os_counts *out)
 {
 	uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
-	uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 
 	if (sscanf(line,
 		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 		   " %" SCNu64 " %" SCNu64,
-		   &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) == 8)
-		set(out, OS_MACHINE, OS_CPU, (user + nice + system + irq + softirq) * tick_ns);
+		   &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 8)
+		return;
+	set(out, OS_MACHINE, OS_CPU, user + nice + system + irq + softirq);
+	out->all_ticks = out->count[OS_MACHINE][OS_CPU] + idle + iowait + steal;
 }
 
 static void read_machine(struct os_counts *out)
@@ -91,12 +92,24 @@ void os_add(struct os_counts *sum, const struct os_counts *before, const struct 
 {
 	sum->wall_ns += after->wall_ns - before->wall_ns;
 	sum->trips += after->trips - before->trips;
+	sum->all_ticks += after->all_ticks - before->all_ticks;
 	for (int s = 0; s < OS_SCOPES; s++)
 		for (int f = 0; f < OS_FIGURES; f++) {
-			/* Idle and I/O times, which the kernel may count backwards, are not in it. */
 			sum->count[s][f] += after->count[s][f] - before->count[s][f];
 			sum->known[s][f] = after->known[s][f] && before->known[s][f];
 		}
+}
+
+/*
+ * The machine's CPU time in ns, as a share of all its ticks: in a short run there are so few that busy ones
+ * alone could be more than the time that passed.
+ */
+static double machine_cpu_ns(const struct os_counts *sum, int cpus)
+{
+	if (!sum->all_ticks)
+		return NAN;
+	return (double)sum->count[OS_MACHINE][OS_CPU] / (double)sum->all_ticks *
+	       (double)sum->wall_ns * cpus;
 }
 
 void os_cost_of(const struct os_counts *sum, struct os_cost *out)
@@ -111,8 +124,10 @@ void os_cost_of(const struct os_counts *sum, struct os_cost *out)
 			bool known = sum->known[s][f] && sum->wall_ns && sum->trips;
 			double unit = f != OS_CPU ? 1 : NS_PER_S / 100.0;
 
-			if (f == OS_CPU && s == OS_MACHINE)
+			if (f == OS_CPU && s == OS_MACHINE) {
+				count = machine_cpu_ns(sum, out->cpus);
 				unit *= out->cpus;
+			}
 			out->rate[s][f] = known ? count / seconds / unit : NAN;
 			out->per_trip[s][f] = known ? count / (double)sum->trips : NAN;
 		}
