@@ -91,7 +91,7 @@ static struct lab lab;
 static void on_stop(int signal)
 {
 	(void)signal;
-	flood_stop();
+	atomic_store(&flood_stop, true);
 }
 
 static void show_interval(void *arg, const struct flood_counts *from, const struct flood_counts *to)
@@ -104,7 +104,7 @@ static void show_interval(void *arg, const struct flood_counts *from, const stru
 static int run_in_lab(struct load_options *o, struct flood *flood)
 {
 	int family = o->plan.family == PLAN_IPV6 ? AF_INET6 : AF_INET;
-	char target[LAB_TARGET_MAX];
+	static char target[LAB_TARGET_MAX];
 	int rc = lab_create(&lab);
 
 	if (rc)

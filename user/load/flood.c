@@ -50,12 +50,7 @@ struct load {
 	atomic_bool end;
 };
 
-static atomic_bool stopped;
-
-void flood_stop(void)
-{
-	atomic_store(&stopped, true);
-}
+atomic_bool flood_stop;
 
 /* --- sending ------------------------------------------------------------------------------------- */
 
@@ -146,7 +141,7 @@ static void *send_all(void *arg)
 	bool datagrams = plan_datagrams(plan);
 	uint64_t begun = clock_ns();
 	unsigned int next = 0, full = 0;
-	int n = cpus_pin(plan->client_cpu);
+	int n = s->count ? cpus_pin(plan->client_cpu) : -EINVAL;
 
 	while (n >= 0 && !atomic_load_explicit(&s->load->end, memory_order_relaxed)) {
 		unsigned int most = allowance(s, begun);
@@ -230,7 +225,7 @@ static int sleep_until(const struct load *load, uint64_t until)
 			if (rc)
 				return err_set(rc, "sending failed: %s", strerror(-rc));
 		}
-		if (atomic_load(&stopped))
+		if (atomic_load(&flood_stop))
 			return 1;
 		nanosleep(&tick, NULL);
 	}

@@ -3,6 +3,8 @@
 #ifndef LAYOVER_FLOOD_H
 #define LAYOVER_FLOOD_H
 
+#include <stdatomic.h>
+
 #include "load/client.h"
 
 enum { FLOOD_FLOWS_MAX = 250, FLOOD_THREADS_MAX = 64 };
@@ -37,7 +39,7 @@ struct flood {
 /* Runs to its end, or flood_stop(). 0 or -errno with a sentence. */
 int flood_run(struct flood *flood);
 
-/* Ends the running flood. Async-signal-safe. */
-void flood_stop(void);
+/* Set it, also in a signal handler, to end the running flood. */
+extern atomic_bool flood_stop;
 
 #endif
