@@ -141,7 +141,7 @@ static void *send_all(void *arg)
 	bool datagrams = plan_datagrams(plan);
 	uint64_t begun = clock_ns();
 	unsigned int next = 0, full = 0;
-	int n = s->count ? cpus_pin(plan->client_cpu) : -EINVAL;
+	int n = cpus_pin(plan->client_cpu);
 
 	while (n >= 0 && !atomic_load_explicit(&s->load->end, memory_order_relaxed)) {
 		unsigned int most = allowance(s, begun);
@@ -159,7 +159,8 @@ static void *send_all(void *arg)
 			wait_room(s);
 			full = 0;
 		}
-		next = (next + 1) % s->count;
+		if (++next == s->count)
+			next = 0;
 	}
 	if (n < 0)
 		atomic_store(&s->failure, n);
