@@ -98,7 +98,8 @@ def test_offer(command, coming, pair, tmp_path, monkeypatch):
     elif words[:2] == ["layover", "ping"]:
         with serve(pair.server, words[2]):
             check(ping_result(words[2:], netns=pair.server), words)
-    elif words[0] == "layover":
-        assert ok(LAYOVER, *words[1:])
+    elif words[:2] == ["layover", "load"]:
+        result = json.loads(ok(LAYOVER, *words[1:], "-j"))
+        assert 0 < result["received"]["messages"] <= result["sent"]["messages"]
     else:
         check(ping_result(["--lab", *words]), words)

@@ -381,6 +381,7 @@ int plan_from_json(const json_t *object, struct load_plan *plan)
 {
 	if (!json_is_object(object))
 		return err_set(-EINVAL, "the plan is not a JSON object");
+	plan_default(plan); /* what stays on the other side is not in it */
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
 		const json_t *json = json_object_get(object, f->name);
 		void *at = (char *)plan + f->offset;
