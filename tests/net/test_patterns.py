@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The driver's ways to move messages: I/O methods, transports, writes, socket options."""
 
+import json
+
 import pytest
 
 from conftest import layover, ok, ping, serve
@@ -163,3 +165,23 @@ def test_bad_plans(args, words):
 
 def test_unknown_congestion_control():
     fails(layover("ping", "--lab", "--congestion", "nosuch"), 1, "nosuch", "tcp_allowed_congestion_control")
+
+
+def test_sweep(tmp_path):
+    done = layover("ping", "--lab", "--no-split", "--sweep", "1..100", "-i", 101, "-w", 3)
+    rows = [line.split() for line in done.stdout.splitlines() if line.strip()[:1].isdigit()]
+    assert [int(row[0]) for row in rows] == [1, 2, 4, 8, 16, 32, 64, 100], done.stdout
+    done = layover("ping", "--lab", "--split", "--sweep", "14,1448", "-i", 101, "-j", "-u")
+    reports = [json.loads(text) for text in done.stdout.replace("}\n{", "}\0{").split("\0")]
+    assert [report["load"]["bytes"] for report in reports] == [14, 1448]
+    assert all(report["rtt"]["count"] == 101 and report["split"] for report in reports)
+    done = layover("ping", "--lab", "--no-split", "--sweep", "14,1448", "-i", 11, "--format", "csv")
+    assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("args,words", [(["--sweep", "64..1"], ["between 64"]), (["--sweep", "1..x"], ["size"]),
+                                        (["--sweep", "1..1M", "-u"], ["65507"]), (["--sweep", ""], ["size"]),
+                                        (["--sweep", "1,2", "--dump", "x"], ["--dump"]),
+                                        (["--sweep", "1,2", "--format", "sockperf"], ["sockperf"])])
+def test_bad_sweeps(args, words):
+    fails(layover("ping", "--lab", *args), 2, *words)

@@ -18,6 +18,7 @@
 #include "cmd/outputs.h"
 #include "cmd/plan_settings.h"
 #include "cmd/report.h"
+#include "cmd/sweep.h"
 #include "cmd/tracing.h"
 #include "collect/probes.h"
 #include "lab/lab.h"
@@ -36,6 +37,7 @@ struct ping_options {
 	int split;                          /* enum split_mode */
 	uint32_t hooks_with, hooks_without; /* masks of enum hook */
 	bool lab, overhead, hw_timestamps;
+	struct sweep sweep;
 };
 
 #define AT(field) offsetof(struct ping_options, field)
@@ -67,6 +69,13 @@ static int parse_hooks(void *into, const char *what, const char *text)
 static const struct setting lab_settings[] = {
 	{"lab", 0, NULL, "make both ends here, in two network namespaces (needs root)",
 	 SETTING_FLAG, AT(lab), 0, 0, NULL},
+	{0},
+};
+
+static const struct setting sweep_settings[] = {
+	{"sweep", 0, "SIZES",
+	 "measure one size after the other, into one table: 1..64k doubles, or a list", SETTING_OWN,
+	 0, 0, 0, sweep_parse},
 	{0},
 };
 
@@ -106,9 +115,34 @@ static int finish_outputs(struct ping_options *o)
 	return rc ? rc : plan_check(&o->plan);
 }
 
+/* Each size must do: none is to fail when others have been measured. */
+static int check_sweep(const struct ping_options *o)
+{
+	struct load_plan plan = o->plan;
+	int rc = 0;
+
+	if (!o->sweep.count)
+		return 0;
+	if (o->overhead || o->outputs.dump || o->outputs.full_log || plan.writes.count ||
+	    plan.reply_bytes || plan.playback)
+		return err_set(-EINVAL,
+			       "--sweep goes without --overhead, --dump, --full-log, --writes, "
+			       "--playback and a reply size");
+	if (!o->outputs.format->print_sweep)
+		return err_set(-EINVAL, "--sweep cannot be told in the format %s",
+			       o->outputs.format->name);
+	for (uint64_t i = 0; !rc && i < o->sweep.count; i++) {
+		plan.bytes = o->sweep.bytes[i];
+		rc = plan_check(&plan);
+	}
+	return rc;
+}
+
 /* What only the whole command line can tell. */
 static int finish_options(struct ping_options *o)
 {
+	int rc;
+
 	if (o->lab && o->target)
 		return err_set(-EINVAL, "--lab makes its own server; leave out '%s'", o->target);
 	if (!o->lab && !o->target)
@@ -122,7 +156,8 @@ static int finish_options(struct ping_options *o)
 	if (o->hw_timestamps && (o->overhead || o->split == SPLIT_NEVER))
 		return err_set(-EINVAL,
 			       "--hw-timestamps goes neither with --overhead nor --no-split");
-	return finish_outputs(o);
+	rc = finish_outputs(o);
+	return rc ? rc : check_sweep(o);
 }
 
 static const char doc[] =
@@ -139,6 +174,7 @@ static void parse_options(struct ping_options *o, int argc, char **argv)
 	const struct settings parts[] = {{lab_settings, o},
 					 {plan_common_settings, &o->plan},
 					 {plan_trip_settings, &o->plan},
+					 {sweep_settings, &o->sweep},
 					 {ping_settings, o},
 					 {output_settings, &o->outputs},
 					 {NULL, NULL}};
@@ -307,28 +343,42 @@ static int run_ping(const struct ping_options *o, struct run *run, struct tracin
 }
 
 static int print_report(const struct ping_options *o, const struct run *run,
-			struct tracing *tracing, const struct observer *observer)
+			struct tracing *tracing, const struct observer *observer,
+			enum report_sweep sweep)
 {
-	const struct report_sources sources = {run, &o->outputs, observer, tracing, o->lab};
+	const struct report_sources sources = {run, &o->outputs, observer, tracing, o->lab, sweep};
 	int rc = report_print(&sources);
 
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
-int cmd_ping(int argc, char **argv)
+static int ping_once(const struct ping_options *o, enum report_sweep sweep)
 {
-	struct ping_options o = {0};
-	struct run run = {.plan = &o.plan};
+	struct run run = {.plan = &o->plan};
 	struct tracing tracing = {0};
-	struct observer observer = {.outputs = &o.outputs};
-	int code;
+	struct observer observer = {.outputs = &o->outputs};
+	int code = run_ping(o, &run, &tracing, &observer);
 
-	parse_options(&o, argc, argv);
-	code = run_ping(&o, &run, &tracing, &observer);
 	if (code == EXIT_OK)
-		code = print_report(&o, &run, &tracing, &observer);
+		code = print_report(o, &run, &tracing, &observer, sweep);
 	observe_close(&observer);
 	tracing_close(&tracing);
 	samples_free(&run.samples);
+	return code;
+}
+
+int cmd_ping(int argc, char **argv)
+{
+	struct ping_options o = {0};
+	int code = EXIT_OK;
+
+	parse_options(&o, argc, argv);
+	if (!o.sweep.count)
+		return ping_once(&o, SWEEP_NONE);
+	for (uint64_t i = 0; code == EXIT_OK && i < o.sweep.count && !atomic_load(&stopped_at);
+	     i++) {
+		o.plan.bytes = o.sweep.bytes[i];
+		code = ping_once(&o, i ? SWEEP_NEXT : SWEEP_FIRST);
+	}
 	return code;
 }

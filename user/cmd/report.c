@@ -119,7 +119,9 @@ static int show(const struct outputs *o, const struct report *report)
 		rc = view_dump(report, o->dump);
 	if (!rc && o->full_log)
 		rc = view_full_log(report, o->full_log);
-	return rc ? rc : o->format->print(report);
+	if (rc)
+		return rc;
+	return report->sweep ? o->format->print_sweep(report) : o->format->print(report);
 }
 
 uint64_t report_trips(const struct run *run, const struct observer *observer)
@@ -133,6 +135,7 @@ int report_print(const struct report_sources *from)
 	struct report report = {
 		.run = from->run,
 		.lab = from->lab,
+		.sweep = from->sweep,
 		.half = o->half,
 		.hist = {o->hist.start_us, o->hist.length_us, o->hist.buckets, NULL, 0, 0},
 	};

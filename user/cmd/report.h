@@ -7,6 +7,7 @@
 #include "cmd/outputs.h"
 #include "cmd/tracing.h"
 #include "load/run.h"
+#include "view/view.h"
 
 /* Everything that a report is made of; lab: both ends were made here. */
 struct report_sources {
@@ -15,6 +16,7 @@ struct report_sources {
 	const struct observer *observer;
 	struct tracing *tracing;
 	bool lab;
+	enum report_sweep sweep;
 };
 
 /* Trips that were answered: also where samples were not kept. */

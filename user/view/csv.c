@@ -120,7 +120,7 @@ static void put_os(const struct os_cost *os)
 		}
 }
 
-int view_csv(const struct report *report)
+static void put_titles(const struct report *report)
 {
 	separator = "";
 	for (size_t i = 0; i < sizeof(load_titles) / sizeof(load_titles[0]); i++)
@@ -128,10 +128,29 @@ int view_csv(const struct report *report)
 	title_latency(report->half ? "half_rtt_" : "rtt_");
 	title_os();
 	putchar('\n');
+}
+
+static void put_row(const struct report *report)
+{
 	separator = "";
 	put_load(report);
 	put_latency(report);
 	put_os(&report->os);
 	putchar('\n');
+}
+
+int view_csv(const struct report *report)
+{
+	put_titles(report);
+	put_row(report);
+	return 0;
+}
+
+int view_csv_sweep(const struct report *report)
+{
+	if (report->sweep == SWEEP_FIRST)
+		put_titles(report);
+	put_row(report);
+	fflush(stdout);
 	return 0;
 }

@@ -10,9 +10,13 @@
 #include "view/view.h"
 
 const struct view_format view_formats[] = {
-	{.name = "text", .print = view_text, .shows_hist = true, .shows_interim = true},
-	{.name = "json", .print = view_json, .shows_hist = true},
-	{.name = "csv", .print = view_csv},
+	{.name = "text",
+	 .print = view_text,
+	 .print_sweep = view_text_sweep,
+	 .shows_hist = true,
+	 .shows_interim = true},
+	{.name = "json", .print = view_json, .print_sweep = view_json, .shows_hist = true},
+	{.name = "csv", .print = view_csv, .print_sweep = view_csv_sweep},
 	{.name = "sockperf", .print = view_sockperf},
 	{.name = "latte-csv", .print = view_latte_csv},
 	{.name = "netperf-kv", .print = view_netperf_kv, .whole_only = true},

@@ -10,7 +10,8 @@ struct report;
 struct view_format {
 	const char *name;
 	int (*print)(const struct report *report); /* on stdout; 0 or -errno with a sentence */
-	bool whole_only;                           /* has no words for half a round trip */
+	int (*print_sweep)(const struct report *report); /* one of several; NULL: it cannot */
+	bool whole_only;                                 /* has no words for half a round trip */
 	bool shows_hist;
 	bool shows_interim; /* on stdout, among the rest: it is for people */
 };

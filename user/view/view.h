@@ -27,10 +27,14 @@ struct server_report {
 	struct records_counters counters; /* of its own records, where it keeps them */
 };
 
+/* Which of a sweep's reports it is. */
+enum report_sweep { SWEEP_NONE, SWEEP_FIRST, SWEEP_NEXT };
+
 /* The result of `ping`. */
 struct report {
 	const struct run *run;
 	bool lab;
+	enum report_sweep sweep;
 	bool half;                 /* rtt, values, mean and hist are of half round trips */
 	bool binned;               /* no samples were kept: percentiles are of bins of 0.1 % */
 	struct dist rtt;           /* open loop: the response time */
@@ -89,6 +93,10 @@ int view_latte_csv(const struct report *report);
 int view_netperf_kv(const struct report *report);
 int view_netperf_csv(const struct report *report);
 int view_hgrm(const struct report *report);
+
+/* One row of a sweep's table; the first one with its heading. */
+int view_text_sweep(const struct report *report);
+int view_csv_sweep(const struct report *report);
 
 /* schema, version, host, kernel, clock and command: how every JSON output begins. A new reference. */
 json_t *view_json_header(const char *command);
