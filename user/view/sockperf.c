@@ -87,8 +87,12 @@ static void write_parameters(FILE *file, const struct report *report)
 	const struct load_plan *plan = report->run->plan;
 
 	fprintf(file, "test was performed using the following parameters: ");
-	fprintf(file, "--burst=1 --reply-every=1 --msg-size=%llu --time=%llu",
-		(unsigned long long)plan->bytes,
+	if (plan->rate)
+		fprintf(file, "--mps=%llu ", (unsigned long long)plan->rate);
+	else
+		fprintf(file, "--mps=max ");
+	fprintf(file, "--burst=%llu --reply-every=1 --msg-size=%llu --time=%llu",
+		(unsigned long long)plan->depth, (unsigned long long)plan->bytes,
 		(unsigned long long)((report->run->duration_ns + NS_PER_S / 2) / NS_PER_S));
 	fprintf(file, "%s%s%s\n", plan->proto == PLAN_TCP ? " --tcp" : "",
 		plan->io == IO_SPIN ? " --nonblocked" : "", report->half ? "" : " --full-rtt");
