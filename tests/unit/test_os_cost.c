@@ -23,7 +23,7 @@ static struct os_counts counts(uint64_t second)
 	c.count[OS_PROCESS][OS_CPU] = second * NS_PER_S / 4;
 	c.count[OS_PROCESS][OS_SWITCHES] = 2000 * second;
 	c.count[OS_MACHINE][OS_CPU] = 30 * second; /* ticks */
-	c.all_ticks = 200 * second;
+	c.idle_ticks = 170 * (int64_t)second;
 	c.count[OS_MACHINE][OS_INTERRUPTS] = 500 * second;
 	return c;
 }

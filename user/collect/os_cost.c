@@ -36,7 +36,7 @@ static void take_cpu_line(const char *line, struct os_counts *out)
 		   &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 8)
 		return;
 	set(out, OS_MACHINE, OS_CPU, user + nice + system + irq + softirq);
-	out->all_ticks = out->count[OS_MACHINE][OS_CPU] + idle + iowait + steal;
+	out->idle_ticks = (int64_t)(idle + iowait + steal);
 }
 
 static void read_machine(struct os_counts *out)
@@ -92,7 +92,7 @@ void os_add(struct os_counts *sum, const struct os_counts *before, const struct 
 {
 	sum->wall_ns += after->wall_ns - before->wall_ns;
 	sum->trips += after->trips - before->trips;
-	sum->all_ticks += after->all_ticks - before->all_ticks;
+	sum->idle_ticks += after->idle_ticks - before->idle_ticks;
 	for (int s = 0; s < OS_SCOPES; s++)
 		for (int f = 0; f < OS_FIGURES; f++) {
 			sum->count[s][f] += after->count[s][f] - before->count[s][f];
@@ -101,34 +101,36 @@ void os_add(struct os_counts *sum, const struct os_counts *before, const struct 
 }
 
 /*
- * The machine's CPU time in ns, as a share of all its ticks: in a short run there are so few that busy ones
- * alone could be more than the time that passed.
+ * Busy ticks among all: in a short run there are so few that busy ones alone could be more than the time that
+ * passed. Idle ones may even seem to go backwards.
  */
-static double machine_cpu_ns(const struct os_counts *sum, int cpus)
+static double busy_share(const struct os_counts *sum)
 {
-	if (!sum->all_ticks)
-		return NAN;
-	return (double)sum->count[OS_MACHINE][OS_CPU] / (double)sum->all_ticks *
-	       (double)sum->wall_ns * cpus;
+	double busy = (double)sum->count[OS_MACHINE][OS_CPU];
+	double idle = sum->idle_ticks > 0 ? (double)sum->idle_ticks : 0;
+
+	return busy + idle > 0 ? busy / (busy + idle) : NAN;
 }
 
 void os_cost_of(const struct os_counts *sum, struct os_cost *out)
 {
-	double seconds = (double)sum->wall_ns / NS_PER_S;
+	double seconds = (double)sum->wall_ns / NS_PER_S, trips = (double)sum->trips;
+	bool ran = sum->wall_ns && sum->trips;
 
 	*out = (struct os_cost){.cpus = (int)sysconf(_SC_NPROCESSORS_ONLN)};
 	out->counts_calls = sum->known[OS_MACHINE][OS_CALLS];
 	for (int s = 0; s < OS_SCOPES; s++)
 		for (int f = 0; f < OS_FIGURES; f++) {
-			double count = (double)sum->count[s][f];
-			bool known = sum->known[s][f] && sum->wall_ns && sum->trips;
-			double unit = f != OS_CPU ? 1 : NS_PER_S / 100.0;
+			bool known = ran && sum->known[s][f];
+			double count = known ? (double)sum->count[s][f] : NAN;
 
-			if (f == OS_CPU && s == OS_MACHINE) {
-				count = machine_cpu_ns(sum, out->cpus);
-				unit *= out->cpus;
-			}
-			out->rate[s][f] = known ? count / seconds / unit : NAN;
-			out->per_trip[s][f] = known ? count / (double)sum->trips : NAN;
+			out->rate[s][f] = count / seconds;
+			out->per_trip[s][f] = count / trips;
 		}
+	out->rate[OS_PROCESS][OS_CPU] *= 100.0 / NS_PER_S;
+	if (ran && sum->known[OS_MACHINE][OS_CPU]) {
+		out->rate[OS_MACHINE][OS_CPU] = 100 * busy_share(sum);
+		out->per_trip[OS_MACHINE][OS_CPU] =
+			busy_share(sum) * (double)sum->wall_ns * out->cpus / trips;
+	}
 }

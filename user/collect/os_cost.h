@@ -27,7 +27,7 @@ extern const struct os_figure_info os_figure_infos[OS_FIGURES];
 struct os_counts {
 	bool known[OS_SCOPES][OS_FIGURES];
 	uint64_t count[OS_SCOPES][OS_FIGURES]; /* OS_CPU: the process's ns, the machine's ticks */
-	uint64_t all_ticks;                    /* the machine's, busy or not */
+	int64_t idle_ticks;                    /* the machine's others; can seem to go backwards */
 	uint64_t wall_ns;
 	uint64_t trips; /* the caller's */
 };
