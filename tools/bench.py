@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Holds the driver against a bare send/recv loop and against sockperf: interleaved rounds in two
-namespaces of its own, both ends pinned, once to one CPU and once to two. Then measures what the hooks
-of the split cost. Needs root."""
+"""Holds the driver against a bare send/recv loop, sockperf, qperf and netperf (those that are there): interleaved
+rounds in two namespaces of its own, both ends pinned, once to one CPU and once to two. Then its spinning against
+its blocking, 64 flows of small datagrams against 64 processes of sockperf, and what the hooks of the split cost.
+Needs root."""
 import argparse
 import json
 import os
@@ -18,10 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("LAYOVER_BUILD", os.path.join(HERE, "..", "build")))
 CLIENT, SERVER = (f"layover-bench-{os.getpid()}-{side}" for side in "cs")
 ADDR = "198.18.1.2"
-PORTS = {"layover": 7117, "bareloop": 7118, "sockperf": 7119}
-# The median over rounds of the ratio of p50s must stay below this.
-GOALS = {("bareloop", "tcp"): 1.01, ("bareloop", "udp"): 1.01,
-         ("sockperf", "tcp"): 1.01, ("sockperf", "udp"): 0.97}
+PORTS = {"layover": 7117, "bareloop": 7118, "sockperf": 7119, "qperf": 7120, "netperf": 7121}
+# The median over rounds of the ratio of p50s (of means, where a tool knows no other) must stay below this.
+# Connected sockets on both ends are what makes UDP faster than the peers.
+GOALS = {"tcp": 1.01, "udp": 0.97}
+BAREST = 1.01  # the bare loop's UDP sockets are connected, too
+SPINNING = 0.5
 
 
 def sh(*command):
@@ -70,18 +73,22 @@ def client(cpu, seconds, *command):
     return run.stdout
 
 
-def layover(o, proto, cpus):
+# Each tool's run: (p50, mean) of the round trip in ns; None for what it does not tell.
+
+
+def layover(o, proto, cpus, *options):
     # --no-split: the driver alone. The server pins its session itself, the others by taskset.
     out = client(cpus[0], o.seconds, f"{BUILD}/layover", "ping", ADDR, "-j", "--no-split",
                  "-t", f"{o.seconds}", "-m", str(o.bytes), "--client-cpu", str(cpus[0]),
-                 "--server-cpu", str(cpus[1]), *(["--udp"] if proto == "udp" else []))
-    return json.loads(out)["rtt"]["p50_ns"]
+                 "--server-cpu", str(cpus[1]), *(["--udp"] if proto == "udp" else []), *options)
+    rtt = json.loads(out)["rtt"]
+    return rtt["p50_ns"], rtt["mean_ns"]
 
 
 def bareloop(o, proto, cpus):
     out = client(cpus[0], o.seconds, f"{BUILD}/tools/bareloop", "client", ADDR,
                  str(PORTS["bareloop"]), proto, str(o.bytes), str(o.seconds))
-    return int(out.split()[0])
+    return int(out.split()[0]), None
 
 
 def sockperf(o, proto, cpus):
@@ -89,18 +96,34 @@ def sockperf(o, proto, cpus):
     out = client(cpus[0], 1, "sockperf", "pp", "-i", ADDR, "-p", str(PORTS["sockperf"]),
                  "-m", str(max(o.bytes, 14)), "-t", "1", "--full-rtt",
                  *(["--tcp"] if proto == "tcp" else []))
-    return float(re.search(r"percentile 50\.000 = *([0-9.]+)", out).group(1)) * 1000
+    return float(re.search(r"percentile 50\.000 = *([0-9.]+)", out).group(1)) * 1000, None
 
 
-TOOLS = {"layover": layover, "bareloop": bareloop, "sockperf": sockperf}
+def qperf(o, proto, cpus):
+    # Half the mean, and in units of its choice.
+    out = client(cpus[0], 1, "qperf", ADDR, "-lp", str(PORTS["qperf"]), "-t", "1", "-m", str(o.bytes), "-e", "5",
+                 f"{proto}_lat")
+    value, unit = re.search(r"latency *= *([0-9.]+) (ns|us|ms)", out).groups()
+    return None, 2 * float(value) * {"ns": 1, "us": 1e3, "ms": 1e6}[unit]
+
+
+def netperf(o, proto, cpus):
+    out = client(cpus[0], 1, "netperf", "-H", ADDR, "-4", "-p", str(PORTS["netperf"]), "-t", f"{proto.upper()}_RR",
+                 "-l", "1", "-P", "0", "--", "-r", f"{o.bytes},{o.bytes}", "-D", "-k", "RT_LATENCY")
+    return None, float(re.search(r"RT_LATENCY=([0-9.]+)", out).group(1)) * 1000
+
+
+TOOLS = {"layover": layover, "bareloop": bareloop, "sockperf": sockperf, "qperf": qperf, "netperf": netperf}
 
 
 def servers(stack, proto, cpus, tools):
     commands = {
         "layover": (None, f"{BUILD}/layover", "serve", f"{ADDR}:{PORTS['layover']}"),
         "bareloop": (cpus[1], f"{BUILD}/tools/bareloop", "server", str(PORTS["bareloop"]), proto),
-        "sockperf": (cpus[1], "sockperf", "sr", "-i", ADDR, "-p", str(PORTS["sockperf"]),
+        "sockperf": (cpus[1], "sockperf", "sr", "-i", ADDR, "-p", str(PORTS["sockperf"]), "-m", "65507",
                      *(["--tcp"] if proto == "tcp" else [])),
+        "qperf": (cpus[1], "qperf", "-lp", str(PORTS["qperf"])),
+        "netperf": (cpus[1], "netserver", "-D", "-p", str(PORTS["netperf"]), "-4"),
     }
     for tool in tools:
         stack.enter_context(server(*commands[tool]))
@@ -113,20 +136,73 @@ def compare(o, proto, cpus, tools):
         servers(stack, proto, cpus, tools)
         for n in range(o.rounds):
             order = tools if n % 2 == 0 else tools[::-1]  # so that a drift meets all alike
-            p50 = {tool: TOOLS[tool](o, proto, cpus) for tool in order}
-            rounds.append(p50)
-            print(f"  {proto} CPU {cpus[0]},{cpus[1]}  round {n + 1}: p50 us  " +
-                  "  ".join(f"{tool} {p50[tool] / 1000:.2f}" for tool in tools), flush=True)
-    good = True
-    for tool in tools[1:]:
-        ratios = sorted(p50["layover"] / p50[tool] for p50 in rounds)
-        ratio = statistics.median(ratios)
-        goal = GOALS[tool, proto]
-        good &= ratio <= goal
-        print(f"{proto} CPU {cpus[0]},{cpus[1]}  layover/{tool}: {ratio:.3f} "
-              f"({ratios[0]:.3f} to {ratios[-1]:.3f}), goal {goal:.2f}: "
-              f"{'met' if ratio <= goal else 'NOT MET'}", flush=True)
+            rounds.append({tool: TOOLS[tool](o, proto, cpus) for tool in order})
+            print(f"  {proto} {o.bytes} B CPU {cpus[0]},{cpus[1]}  round {n + 1}: p50 or mean us  " + "  ".join(
+                f"{tool} {(rounds[-1][tool][0] or rounds[-1][tool][1]) / 1000:.2f}" for tool in tools), flush=True)
+    return all([judge(f"{proto} {o.bytes} B CPU {cpus[0]},{cpus[1]}  layover/{tool}",
+                      [ratio_of(done["layover"], done[tool]) for done in rounds],
+                      BAREST if tool == "bareloop" else GOALS[proto]) for tool in tools[1:]])
+
+
+def ratio_of(ours, theirs):
+    return ours[0] / theirs[0] if theirs[0] else ours[1] / theirs[1]
+
+
+def judge(what, ratios, goal, least=False):
+    """Prints the median ratio and its range. True when it is on the good side of the goal."""
+    ratio = statistics.median(ratios)
+    good = ratio >= goal if least else ratio <= goal
+    print(f"{what}: {ratio:.3f} ({min(ratios):.3f} to {max(ratios):.3f}), goal {goal:.2f}: "
+          f"{'met' if good else 'NOT MET'}", flush=True)
     return good
+
+
+def spinning(o, proto, cpus):
+    """Polling of every kind against blocking, on two CPUs."""
+    good = True
+    with ExitStack() as stack:
+        servers(stack, proto, cpus, ["layover"])
+        for method in ("spin", "uring-poll=1000000"):
+            ratios = []
+            for _ in range(max(3, o.rounds // 3)):
+                polls = layover(o, proto, cpus, "--io", method, "--server-io", method)
+                ratios.append(ratio_of(polls, layover(o, proto, cpus)))
+            good &= judge(f"{proto} {o.bytes} B CPU {cpus[0]},{cpus[1]}  {method}/block", ratios, SPINNING)
+    return good
+
+
+def rx_packets():
+    out = subprocess.run(["ip", "-s", "-j", "-n", SERVER, "link", "show", "bench0"], capture_output=True, check=True,
+                         timeout=5).stdout
+    return json.loads(out)[0]["stats64"]["rx"]["packets"]
+
+
+def packets_per_second(cpu, seconds, *commands):
+    """What the server's interface counts while the clients run at full speed."""
+    children = [subprocess.Popen(["ip", "netns", "exec", CLIENT, "taskset", "-c", str(cpu), *command],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in commands]
+    time.sleep(1)
+    before, begun = rx_packets(), time.monotonic()
+    time.sleep(seconds)
+    rate = (rx_packets() - before) / (time.monotonic() - begun)
+    for child in children:
+        child.wait(20)
+    return rate
+
+
+def flood(o, cpus, flows=64):
+    """Small datagrams, as many as can be: one process of ours against one per flow."""
+    ratios, last = [], 3
+    theirs = ["sockperf", "tp", "-i", ADDR, "-p", str(PORTS["sockperf"]), "-m", "14", "-t", str(last)]
+    ours = [f"{BUILD}/layover", "load", ADDR, "-u", "-m", "14", "-P", str(flows), "-t", str(last), "-w", "0", "-j",
+            "--client-cpu", str(cpus[0]), "--server-cpu", str(cpus[1])]
+    with ExitStack() as stack:
+        servers(stack, "udp", cpus, ["layover", "sockperf"])
+        for _ in range(3):
+            rates = (packets_per_second(cpus[0], 1.5, ours), packets_per_second(cpus[0], 1.5, *[theirs] * flows))
+            print(f"  udp 14 B, {flows} flows: {rates[0]:.0f} and sockperf {rates[1]:.0f} packets/s", flush=True)
+            ratios.append(rates[0] / rates[1])
+    return judge(f"udp 14 B, {flows} flows, layover/sockperf packets per second", ratios, 1.0, least=True)
 
 
 def probe_effect(o, cpus):
@@ -148,22 +224,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-r", "--rounds", type=int, default=15)
     parser.add_argument("-t", "--seconds", type=float, default=0.3, help="per tool and round")
-    parser.add_argument("-m", "--bytes", type=int, default=64)
+    parser.add_argument("-m", "--sizes", default="14,64,16384")
     parser.add_argument("--proto", choices=("tcp", "udp"), action="append")
     parser.add_argument("--cpus", choices=("same", "cross"), action="append")
     parser.add_argument("--effect-seconds", type=int, default=10, help="for the cost of the hooks; 0: not measured")
-    parser.add_argument("--tools", default="bareloop,sockperf")
+    parser.add_argument("--tools", default="bareloop,sockperf,qperf,netperf")
     o = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench: it makes network namespaces; run it as root")
-    tools = ["layover"] + [t for t in o.tools.split(",") if t != "sockperf" or shutil.which(t)]
+    there = {tool: tool == "bareloop" or shutil.which(tool) for tool in o.tools.split(",") if tool in TOOLS}
+    for tool in (tool for tool, found in there.items() if not found):
+        print(f"{tool} is not installed: left out")
+    tools = ["layover"] + [tool for tool, found in there.items() if found]
     allowed = sorted(os.sched_getaffinity(0))
     pairs = {"same": (allowed[0], allowed[0]), "cross": (allowed[0], allowed[-1])}
     good = True
     with namespaces():
-        for proto in o.proto or ("tcp", "udp"):
-            for cpus in o.cpus or ("same", "cross"):
-                good &= compare(o, proto, pairs[cpus], tools)
+        for o.bytes in (int(size) for size in o.sizes.split(",")):
+            for proto in o.proto or ("tcp", "udp"):
+                for cpus in o.cpus or ("same", "cross"):
+                    good &= compare(o, proto, pairs[cpus], tools)
+                if "cross" in (o.cpus or ("same", "cross")):
+                    good &= spinning(o, proto, pairs["cross"])
+        if "sockperf" in tools:
+            good &= flood(o, pairs["cross"])
     for cpus in (o.cpus or ("same", "cross")) if o.effect_seconds else ():
         good &= probe_effect(o, pairs[cpus])
     return 0 if good else 1

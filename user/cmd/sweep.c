@@ -20,7 +20,7 @@ static int add(struct sweep *sweep, const char *what, uint64_t bytes)
 /* The last size belongs to the sweep, whether doubling meets it or not. */
 static int parse_range(struct sweep *sweep, const char *what, const char *first, const char *last)
 {
-	uint64_t from, to;
+	uint64_t from = 0, to = 0;
 	int rc = parse_size(what, first, 1, PLAN_TCP_BYTES_MAX, &from);
 
 	if (!rc)

@@ -23,15 +23,15 @@ struct ring {
 };
 
 /*
- * The kernel may run the socket's work when we ask for it (6.1), or on its way back to user space. The first
- * saves interrupts; who looks at the completion queue without asking needs the second.
+ * The kernel does the socket's work when we ask for it (since 6.1), or interrupts us for it: on another CPU that is
+ * an inter-processor interrupt, which costs more than all else.
  */
-static int init_ring(struct ring *r, bool looks)
+static int init_ring(struct ring *r)
 {
 	unsigned int flags[] = {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0};
 	int rc = -EINVAL;
 
-	for (size_t i = looks ? 1 : 0; rc == -EINVAL && i < 2; i++)
+	for (size_t i = 0; rc == -EINVAL && i < 2; i++)
 		rc = io_uring_queue_init(ENTRIES, &r->uring, flags[i]);
 	return rc;
 }
@@ -127,11 +127,17 @@ static int prepare_receive(struct io *io, char *to, size_t bytes)
 }
 
 /* Looks for a completion `polls` times. True when there is one. */
-static bool look(struct ring *r)
+static bool look(const struct io *io)
 {
-	for (uint64_t i = 0; i < r->polls; i++)
+	struct ring *r = io->ring;
+
+	for (uint64_t i = 0;
+	     i < r->polls && !atomic_load_explicit(io->interrupt, memory_order_relaxed); i++) {
+		if (r->uring.flags & IORING_SETUP_DEFER_TASKRUN)
+			io_uring_get_events(&r->uring);
 		if (io_uring_cq_ready(&r->uring))
 			return true;
+	}
 	return false;
 }
 
@@ -144,7 +150,7 @@ static int submit_and_wait(struct io *io)
 	if (io->method == IO_URING_POLL) {
 		rc = io_uring_submit(&r->uring);
 		r->last = NULL;
-		if (rc < 0 || look(r))
+		if (rc < 0 || look(io))
 			return rc < 0 ? rc : 0;
 	}
 	rc = io_uring_submit_and_wait(&r->uring, 1);
@@ -212,7 +218,7 @@ int uring_open(struct io *io, uint64_t polls, void *const buffers[2], size_t byt
 
 	if (!r)
 		return err_set(-ENOMEM, "no memory for an io_uring");
-	rc = init_ring(r, io->method == IO_URING_POLL);
+	rc = init_ring(r);
 	if (rc) {
 		free(r);
 		return err_set(rc, "io_uring cannot be used here: %s%s", strerror(-rc),
