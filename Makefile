@@ -184,7 +184,8 @@ test-vm:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) vm-deps
 	$(Q)$(MAKE) $(SUB) $(TEST_NEEDS)
-	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) tools/retest.sh $(PYTEST) tests/vm
+	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) LAYOVER_NO_SKIP=$(LAYOVER_NO_SKIP) \
+	    LAYOVER_DOCS=$(LAYOVER_DOCS) tools/retest.sh $(PYTEST) tests/vm
 
 vm-shell:
 	$(Q)tools/deps.sh build

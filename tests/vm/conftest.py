@@ -19,6 +19,18 @@ TRAFFIC = Path(__file__).with_name("traffic.py")
 MACHINES = [(kernel, nic) for kernel in KERNELS for nic in ("virtio", "igb")]
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "only(fixture=word): a test for machines with this word in their name alone")
+
+
+def pytest_collection_modifyitems(items):
+    """What a machine cannot show is not a skipped test there, but none at all."""
+    def fits(item):
+        wanted = [pair for mark in item.iter_markers("only") for pair in mark.kwargs.items()]
+        return all(word in item.callspec.params[fixture] for fixture, word in wanted)
+    items[:] = filter(fits, items)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def needs():
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():

@@ -133,7 +133,9 @@ def test_nothing_is_left_nor_changed():
 def start_long_run():
     """lab.py with a guest that is up and busy, and the name of all it made."""
     known = namespaces()
-    process = subprocess.Popen([sys.executable, LAB, "run", "--timeout", "300", "--", "sleep 300"],
+    # What runs in the background of a script ignores SIGINT, and so would its children.
+    process = subprocess.Popen(["env", "--default-signal=INT", sys.executable, LAB, "run", "--timeout", "300", "--",
+                                "sleep 300"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while "up in" not in process.stderr.readline():
         assert process.poll() is None

@@ -80,9 +80,8 @@ def test_bytes_pass(machine):
     machine.guest.check(f"ping -c 2 -i 0.2 {machine.guest.peer_address}")
 
 
-def test_moderation_delays_igb(machine):
-    if machine.guest.options.nic != "igb":
-        pytest.skip("virtio has no interrupt moderation")
+@pytest.mark.only(machine="igb")
+def test_moderation_delays(machine):
     guest = machine.guest
     guest.check("ethtool -C eth0 rx-usecs 0")
     quick = machine.ping()["p50_us"]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What layover ping -j --dump says, read and checked."""
+
+import csv
+import io
+import json
+import os
+
+from conftest import TREE
+
+BUILD = (TREE / os.environ.get("LAYOVER_BUILD", "build")).resolve()
+LAYOVER = BUILD / "layover"
+TRIPS = 2003
+PROTOS = [[], ["--udp"]]
+
+
+def read(text, dump=None):
+    """The JSON, with `stages` by key and, of a dump, `rows`: a trip's stages and its round trip, in ns."""
+    result = json.loads(text)
+    result["stages"] = {stage["key"]: stage for stage in result["split"]["stages"]}
+    if dump is not None:
+        result["rows"] = [{key: int(ns) for key, ns in row.items() if key.endswith("_ns")}
+                          for row in csv.DictReader(io.StringIO(dump.decode()))]
+    return result
+
+
+def missed(result):
+    return result["counters"]["trips"] - result["counters"]["matched"]
+
+
+def assert_exact(result, trips=TRIPS):
+    """Every trip has a row that sums to its round trip, 99.9 % of them have every hook, no record was lost."""
+    rows, counters = result["rows"], result["counters"]
+    stages = [key for key in rows[0] if "." in key]
+    assert len(rows) == counters["trips"] == trips
+    for row in rows:
+        assert sum(row[key] for key in stages) == row["rtt_ns"], row
+        assert min(row[key] for key in stages) >= 0, row
+    assert missed(result) <= max(2, 0.001 * trips) and counters["dropped"] == 0, counters
+
+
+def covered(run, attempts=3):
+    """A run of which no trip went missing, or the best: other load can starve an emulated CPU for milliseconds."""
+    results = []
+    while len(results) < attempts and not any(missed(each) <= 2 for each in results):
+        results.append(run())
+    return min(results, key=missed)
