@@ -156,7 +156,7 @@ def test_coalescing_shows_before_the_interrupt(machine):
         means = {key: stage["mean_ns"] for key, stage in result["stages"].items()}
         means["rtt"] = result["rtt"]["mean_ns"]
         best[usecs] = {key: min(ns, best.get(usecs, means).get(key, ns)) for key, ns in means.items()}
-    text = machine.guest.check(f"layover ping --split {machine.guest.peer_address} -i 503")
+    text = machine.guest.check(f"layover ping --split {machine.guest.peer_address} -i {TRIPS}")
     machine.guest.check("ethtool -C eth0 rx-usecs 3")
     for usecs in (100, 250):
         grown = {key: best[usecs][key] - best[0].get(key, 0) for key in best[usecs]}
