@@ -10,7 +10,7 @@ import re
 import pytest
 
 from conftest import MACHINES, TREE
-from split import BUILD, LAYOVER, PROTOS, TRIPS, assert_exact, covered, read
+from split import BUILD, LAYOVER, PROTOS, TRIPS, assert_exact, covered, missed, read
 from vm.kernels import KERNELS
 from vm.machines import Lab
 
@@ -116,7 +116,8 @@ def test_doctor(machine):
 def test_veth(machine, proto, size):
     result = covered(lambda: machine.ping("--lab", "-i", TRIPS, "-m", size, *proto))
     assert_exact(result)
-    assert "server.host" not in result["stages"]
+    # One clock: the server's end is its own stages, but in a trip that lacks its record.
+    assert result["stages"].get("server.host", {"count": 0})["count"] <= missed(result)
     note(machine, "veth", proto, result)
 
 
