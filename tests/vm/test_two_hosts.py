@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 
-from split import LAYOVER, PROTOS, TRIPS, assert_exact, covered, read
+from split import LAYOVER, PROTOS, TRIPS, assert_exact, covered, read, steady
 from vm.machines import Lab
 
 PORT = 7117
@@ -152,16 +152,6 @@ def test_wrong_clock_and_think_time(hosts, proto):
         for name, think_ns in {"clock": 0, "think": DELAY_NS, "both": DELAY_NS}.items():
             assert_only_thought(results["base"], results[name], think_ns)
     steady(check)
-
-
-def steady(check, attempts=3):
-    """Other load on the machine can spoil a run, not make a wrong split right."""
-    for attempt in range(attempts):
-        try:
-            return check()
-        except AssertionError:
-            if attempt == attempts - 1:
-                raise
 
 
 @pytest.fixture
