@@ -7,7 +7,7 @@ CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 PYTHON  ?= /usr/bin/python3
 SUDO    := $(if $(filter-out 0,$(shell id -u)),sudo,)
-PACKAGES := libbpf libelf ncursesw jansson libcap libmnl liburing
+PACKAGES := libbpf libelf ncursesw jansson libcap libmnl liburing nettle
 
 # make SAN=1: the same tree with AddressSanitizer and UndefinedBehaviorSanitizer, built beside it.
 SAN     ?=

@@ -10,7 +10,7 @@ import struct
 import threading
 
 CLONE_NEWNET = 0x40000000
-VERSION = {"protocol": 3, "version": "test"}
+VERSION = {"protocol": 4, "version": "test"}
 PLAN = {"proto": "tcp", "mode": "echo", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
         "warmup_trips": 0, "warmup_ns": 0, "timeout_ns": 10 ** 9, "server_delay_ns": 0,
         "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1, "reply_bytes": 0,

@@ -91,12 +91,14 @@ def test_offer(command, coming, pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "times.csv").write_text("".join(f"{i / 1000},{14 + i}\n" for i in range(20)))
     (tmp_path / "token").write_text("between us\n")
+    (tmp_path / "token").chmod(0o600)
     if words[:2] == ["layover", "serve"]:
         with started(*inside(pair.server, [LAYOVER, *words[1:]])) as server:
             line = server.stdout.readline()
             assert line.startswith("serving on " + words[2]), line + server.stderr.read()
     elif words[:2] == ["layover", "ping"]:
-        with serve(pair.server, words[2]):
+        secret = ["--token-file", "token"] if "--token-file" in words else []
+        with serve(pair.server, words[2], *secret):
             check(ping_result(words[2:], netns=pair.server), words)
     elif words[:2] == ["layover", "load"]:
         result = json.loads(ok(LAYOVER, *words[1:], "-j"))

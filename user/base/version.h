@@ -5,6 +5,6 @@
 #define LAYOVER_VERSION "0.1.0"
 
 /* The wire protocol between `ping` and `serve`; both ends must speak the same. */
-enum { LAYOVER_PROTOCOL = 3 };
+enum { LAYOVER_PROTOCOL = 4 };
 
 #endif

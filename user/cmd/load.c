@@ -63,6 +63,9 @@ static int finish_options(struct load_options *o)
 	o->plan.mode = PLAN_SINK;
 	if (o->lab == (o->target != NULL))
 		return err_set(-EINVAL, "name a TARGET where 'layover serve' runs, or use --lab");
+	if (o->lab && (o->plan.token || o->plan.shutdown_server))
+		return err_set(-EINVAL, "--lab makes its own server; leave out %s",
+			       o->plan.token ? "--token-file" : "--shutdown-server");
 	if (o->lab && o->plan.client_cpu < 0)
 		o->plan.client_cpu = cpus_nth(0);
 	if (o->lab && o->plan.server_cpu < 0)

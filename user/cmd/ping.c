@@ -145,6 +145,9 @@ static int finish_options(struct ping_options *o)
 
 	if (o->lab && o->target)
 		return err_set(-EINVAL, "--lab makes its own server; leave out '%s'", o->target);
+	if (o->lab && (o->plan.token || o->plan.shutdown_server))
+		return err_set(-EINVAL, "--lab makes its own server; leave out %s",
+			       o->plan.token ? "--token-file" : "--shutdown-server");
 	if (!o->lab && !o->target)
 		return err_set(-EINVAL, "name a TARGET where 'layover serve' runs, or use --lab");
 	if (o->plan.iterations && !o->plan.time_given)
@@ -378,6 +381,7 @@ int cmd_ping(int argc, char **argv)
 	for (uint64_t i = 0; code == EXIT_OK && i < o.sweep.count && !atomic_load(&stopped_at);
 	     i++) {
 		o.plan.bytes = o.sweep.bytes[i];
+		o.plan.more = i + 1 < o.sweep.count;
 		code = ping_once(&o, i ? SWEEP_NEXT : SWEEP_FIRST);
 	}
 	return code;

@@ -12,6 +12,7 @@
 #include "load/clock.h"
 #include "load/io.h"
 #include "load/plan.h"
+#include "load/token.h"
 
 #define AT(field) offsetof(struct load_plan, field)
 
@@ -173,6 +174,16 @@ static int parse_congestion(void *into, const char *what, const char *text)
 	return 0;
 }
 
+static int parse_token(void *into, const char *what, const char *text)
+{
+	static struct token token; /* the last one given */
+	struct load_plan *plan = into;
+
+	(void)what;
+	plan->token = &token;
+	return token_read(text, &token);
+}
+
 #define METHODS                                                                                             \
 	"how the client moves messages: block (default), spin, select, poll, epoll, uring, uring-poll[=N] " \
 	"(looks N times before it sleeps, default 1000), uring-fixed (registered buffers)"
@@ -215,6 +226,12 @@ const struct setting plan_common_settings[] = {
 	 "discard this first: a time or a number of trips; default 1000 trips, or 400ms if that is "
 	 "over sooner",
 	 SETTING_OWN, 0, 0, 0, parse_warmup},
+	{.doc = "The server:"},
+	{"token-file", 0, "FILE", "the secret that the server's --token-file has, too", SETTING_OWN,
+	 0, 0, 0, parse_token},
+	{"shutdown-server", 0, NULL,
+	 "the server ends afterwards, if it was started with --allow-shutdown", SETTING_FLAG,
+	 AT(shutdown_server), 0, 0, NULL},
 	{.doc = "Where:"},
 	{"client-cpu", 0, "CPU",
 	 "run the client on CPU; default: not pinned, in the lab the first CPU", SETTING_CPU,

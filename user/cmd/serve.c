@@ -7,62 +7,65 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/args.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "cmd/command.h"
 #include "cmd/serving.h"
 #include "load/address.h"
+#include "load/clock.h"
 #include "load/server.h"
 
 struct serve_options {
-	const char *address;
-	uint64_t port; /* 0: any free one */
-	bool port_given, no_trace;
+	const char *target; /* ADDR[:PORT]; NULL: loopback */
+	uint64_t port;      /* PORT_UNSET: of target, or the default; 0: any free one */
+	struct server_rules rules;
+	bool no_trace;
 };
 
-enum { KEY_NO_TRACE = 0x100 };
+#define PORT_UNSET UINT64_MAX
+#define AT(field)  offsetof(struct serve_options, field)
 
-static const struct argp_option options[] = {
-	{"port", 'p', "PORT", 0, "listen on PORT (default 7117; 0: any free one)", 0},
-	{"no-trace", KEY_NO_TRACE, NULL, 0, "never record this end for clients that want a split",
-	 0},
+static int parse_token(void *into, const char *what, const char *text)
+{
+	static struct token token; /* the last one given */
+	struct serve_options *o = into;
+
+	(void)what;
+	o->rules.token = &token;
+	return token_read(text, &token);
+}
+
+static const struct setting serve_settings[] = {
+	{.doc = "Where and how long:"},
+	{"port", 'p', "PORT", "listen on PORT (default 7117; 0: any free one)", SETTING_COUNT,
+	 AT(port), 0, 65535, NULL},
+	{"once", 0, NULL, "end when the first session has ended", SETTING_FLAG, AT(rules.once), 0,
+	 0, NULL},
+	{"allow-shutdown", 0, NULL, "end when a client says --shutdown-server", SETTING_FLAG,
+	 AT(rules.allow_shutdown), 0, 0, NULL},
+	{.doc = "Who may do what:"},
+	{"token-file", 0, "FILE", "only clients whose --token-file has the same secret",
+	 SETTING_OWN, 0, 0, 0, parse_token},
+	{"max-bytes", 0, "SIZE", "no messages larger than SIZE", SETTING_SIZE, AT(rules.max_bytes),
+	 1, PLAN_TCP_BYTES_MAX, NULL},
+	{"max-sessions", 0, "N", "at most N sessions (flows) of one client at the same time",
+	 SETTING_COUNT, AT(rules.max_sessions), 1, SERVER_SESSIONS_MAX, NULL},
+	{"max-time", 0, "TIME", "a client's session ends after TIME, warm-up included",
+	 SETTING_TIME, AT(rules.max_time_ns), NS_PER_S, 0, NULL},
+	{"no-trace", 0, NULL, "never record this end for clients that want a split", SETTING_FLAG,
+	 AT(no_trace), 0, 0, NULL},
 	{0},
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct serve_options *o = state->input;
-
-	switch (key) {
-	case 'p':
-		o->port_given = true;
-		return -parse_count("--port", arg, 0, 65535, &o->port);
-	case KEY_NO_TRACE:
-		o->no_trace = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->address)
-			argp_error(state, "one address only, not '%s'", arg);
-		o->address = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.options = options,
-	.parser = parse_option,
-	.args_doc = "[ADDR[:PORT]]",
-	.doc = "Answers the messages of 'layover ping'. Listens on the loopback address only, "
-	       "unless told "
-	       "otherwise: everyone who reaches the port can make this machine work.\v"
-	       "Examples:\n"
-	       "  layover serve                  for clients on this machine\n"
-	       "  layover serve 0.0.0.0          on every IPv4 address\n"
-	       "  layover serve '[::]:9000'      on every address, port 9000\n\n"
-	       "Ctrl-C ends it.",
-};
+static const char doc[] =
+	"Answers the messages of 'layover ping' and takes those of 'layover load'. Listens on the loopback "
+	"address only, unless told otherwise: everyone who reaches the port can make this machine work.\v"
+	"Examples:\n"
+	"  layover serve                  for clients on this machine\n"
+	"  layover serve 0.0.0.0          on every IPv4 address\n"
+	"  layover serve '[::]:9000'      on every address, port 9000\n"
+	"  layover serve 0.0.0.0 --token-file secret --max-time 1m --max-sessions 4\n\n"
+	"Ctrl-C ends it.";
 
 /* A listening socket for what the command line says; its address in text. -errno with a sentence.
  */
@@ -73,9 +76,9 @@ static int open_listener(const struct serve_options *o, char *text)
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
 	struct addrinfo *list;
-	int fd, rc = o->address ? address_split(o->address, host, &port) : 0;
+	int fd, rc = o->target ? address_split(o->target, host, &port) : 0;
 
-	if (o->port_given)
+	if (o->port != PORT_UNSET)
 		port = (uint16_t)o->port;
 	if (!rc)
 		rc = address_resolve(host, port, AF_UNSPEC, &list);
@@ -97,13 +100,14 @@ static int open_listener(const struct serve_options *o, char *text)
 
 int cmd_serve(int argc, char **argv)
 {
-	struct serve_options o = {0};
+	struct serve_options o = {.port = PORT_UNSET};
+	const struct settings parts[] = {{serve_settings, &o}, {NULL, NULL}};
 	char text[ADDRESS_TEXT_MAX];
 	int listen_fd, stop_fd, rc;
 	struct serving serving;
 	sigset_t stops;
 
-	args_parse(&argp, argc, argv, &o);
+	settings_parse(parts, "[ADDR[:PORT]]", doc, &o.target, argc, argv);
 	listen_fd = open_listener(&o, text);
 	if (listen_fd < 0)
 		return say_error(EXIT_FAILED, "%s", err_text(listen_fd));
@@ -117,7 +121,8 @@ int cmd_serve(int argc, char **argv)
 	printf("serving on %s\n", text);
 	fflush(stdout);
 	serving_prepare(&serving);
-	rc = server_run(listen_fd, stop_fd, o.no_trace ? NULL : &serving.tracer);
+	o.rules.tracer = o.no_trace ? NULL : &serving.tracer;
+	rc = server_run(listen_fd, stop_fd, &o.rules);
 	close(stop_fd);
 	close(listen_fd);
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;

@@ -349,7 +349,7 @@ static void serve(const struct lab *lab, int listen_fd, pid_t parent)
 		_exit(EXIT_FAILED);
 	for (int side = 0; side < LAB_SIDES; side++)
 		close(lab->netns[side]); /* the lock on them is the parent's alone */
-	_exit(server_run(listen_fd, -1, NULL) ? EXIT_FAILED : EXIT_OK);
+	_exit(server_run(listen_fd, -1, &(struct server_rules){0}) ? EXIT_FAILED : EXIT_OK);
 }
 
 int lab_serve(struct lab *lab, int family, char *target)

@@ -131,7 +131,7 @@ void address_set_port(struct sockaddr *addr, uint16_t port)
 		((struct sockaddr_in6 *)(void *)addr)->sin6_port = htons(port);
 }
 
-bool address_equal(const struct sockaddr *a, const struct sockaddr *b)
+bool address_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
 	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
@@ -139,9 +139,14 @@ bool address_equal(const struct sockaddr *a, const struct sockaddr *b)
 	if (a->sa_family != b->sa_family)
 		return false;
 	if (a->sa_family == AF_INET)
-		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a6->sin6_scope_id == b6->sin6_scope_id &&
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
+bool address_equal(const struct sockaddr *a, const struct sockaddr *b)
+{
+	return address_port(a) == address_port(b) && address_same_host(a, b);
 }
 
 socklen_t address_size(const struct sockaddr *addr)

@@ -32,6 +32,9 @@ void address_set_port(struct sockaddr *addr, uint16_t port);
 /* The same host (and scope) and the same port. */
 bool address_equal(const struct sockaddr *a, const struct sockaddr *b);
 
+/* The same host (and scope), whatever the ports. */
+bool address_same_host(const struct sockaddr *a, const struct sockaddr *b);
+
 /* The size of the sockaddr of this family. */
 socklen_t address_size(const struct sockaddr *addr);
 

@@ -15,6 +15,7 @@
 #include "load/clock.h"
 #include "load/control.h"
 #include "load/server.h"
+#include "load/token.h"
 
 #define OPEN_NS    (9500ULL * NS_PER_MS) /* everything, so that it stays under 10 s */
 #define CONNECT_NS (4ULL * NS_PER_S)     /* one connection */
@@ -153,21 +154,28 @@ static int about_server(const struct connection *link, int rc)
 	return err_set(rc, "no session with the server %s: %s", link->server_text, why);
 }
 
-/* The server's next frame, which must be of that type and of this protocol. */
+/*
+ * The server's next frame, which must be of this protocol and of that type; NULL: any but an error. *answer is
+ * NULL unless it is.
+ */
 static int expect(struct opening *open, const char *type, json_t **answer)
 {
 	int rc = control_receive(open->link->control_fd, time_left(open, FRAME_NS), answer);
 	char said[256];
 
-	if (rc)
+	if (rc) {
+		*answer = NULL;
 		return rc;
+	}
 	rc = control_check_version(*answer, "server");
 	if (!rc && !strcmp(control_type(*answer), "error"))
 		rc = err_set(-EPROTO, "%s", control_text(*answer, "text", said, sizeof(said)));
-	else if (!rc && strcmp(control_type(*answer), type) != 0)
+	else if (!rc && type && strcmp(control_type(*answer), type) != 0)
 		rc = err_set(-EPROTO, "it sent a frame that was not expected");
-	if (rc)
-		json_decref(*answer);
+	if (!rc)
+		return 0;
+	json_decref(*answer);
+	*answer = NULL;
 	return rc;
 }
 
@@ -177,20 +185,70 @@ static bool needs_port(const struct load_plan *plan)
 	return plan->crr || plan->proto == PLAN_UDP || plan->proto == PLAN_MULTICAST;
 }
 
+/* Answers the server's challenge, if this side has a token, too. */
+static int answer_challenge(struct opening *open, const json_t *challenge,
+			    struct token_nonces *nonces)
+{
+	const struct token *token = open->plan->token;
+	char proof[TOKEN_PROOF_HEX];
+	int rc;
+
+	if (!token)
+		return err_set(-EACCES, "it wants a token; --token-file FILE names it");
+	if (!token_get_nonce(challenge, nonces->server))
+		return err_set(-EPROTO, "its challenge has no number");
+	rc = token_draw(nonces->client);
+	if (rc)
+		return rc;
+	token_prove(token, "client", nonces, proof);
+	return control_send(open->link->control_fd, time_left(open, FRAME_NS),
+			    json_pack("{s:s, s:s, s:s}", "type", "proof", "nonce", nonces->client,
+				      "proof", proof));
+}
+
+/* The frame that opens the session; with a token after both sides have proved that they have it. */
+static int expect_ready(struct opening *open, json_t **ready)
+{
+	struct token_nonces nonces;
+	int rc = expect(open, NULL, ready);
+
+	if (!rc && !strcmp(control_type(*ready), "challenge")) {
+		rc = answer_challenge(open, *ready, &nonces);
+		json_decref(*ready);
+		*ready = NULL;
+		if (!rc)
+			rc = expect(open, "ready", ready);
+		if (!rc && !token_check(open->plan->token, "server", &nonces, *ready))
+			rc = err_set(-EACCES, "it does not have the token itself");
+	} else if (!rc && strcmp(control_type(*ready), "ready") != 0) {
+		rc = err_set(-EPROTO, "it sent a frame that was not expected");
+	} else if (!rc && open->plan->token) {
+		rc = err_set(-EACCES, "it has no token; start it with --token-file as well");
+	}
+	return rc;
+}
+
+static json_t *hello_frame(const struct load_plan *plan)
+{
+	return json_pack("{s:s, s:i, s:s, s:o, s:b, s:b}", "type", "hello", "protocol",
+			 LAYOVER_PROTOCOL, "version", LAYOVER_VERSION, "plan", plan_to_json(plan),
+			 "shutdown", plan->shutdown_server, "more", plan->more);
+}
+
 static int say_hello(struct opening *open, struct endpoint_offer *offer)
 {
 	struct connection *link = open->link;
-	json_t *answer, *hello = json_pack("{s:s, s:i, s:s, s:o}", "type", "hello", "protocol",
-					   LAYOVER_PROTOCOL, "version", LAYOVER_VERSION, "plan",
-					   plan_to_json(open->plan));
+	json_t *answer = NULL;
 	uint64_t asked = clock_ns();
-	int rc = control_send(link->control_fd, time_left(open, FRAME_NS), hello);
+	int rc = control_send(link->control_fd, time_left(open, FRAME_NS), hello_frame(open->plan));
 	json_int_t port;
 
 	if (!rc)
-		rc = expect(open, "ready", &answer);
-	if (rc)
+		rc = expect_ready(open, &answer);
+	if (rc) {
+		json_decref(answer);
 		return rc;
+	}
 	port = json_integer_value(json_object_get(answer, "port"));
 	rc = control_get_session(answer, &link->flow.session);
 	if (!rc && (port < 0 || port > 65535 || !port == needs_port(open->plan)))

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "load/address.h"
@@ -72,15 +71,6 @@ static void echo_stream(struct echo *echo, struct io *io)
 		;
 }
 
-static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	struct sockaddr_storage copy = {0};
-
-	memcpy(&copy, a, address_size(a));
-	address_set_port((struct sockaddr *)&copy, address_port(b));
-	return address_equal((struct sockaddr *)&copy, b);
-}
-
 /* crr: one message per connection, and the server closes first. */
 static void echo_connections(struct echo *echo, struct io *io)
 {
@@ -91,7 +81,7 @@ static void echo_connections(struct echo *echo, struct io *io)
 		io->fd = accept4(echo->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
 		if (io->fd < 0)
 			continue;
-		if (same_host((struct sockaddr *)&from, echo->peer) &&
+		if (address_same_host((struct sockaddr *)&from, echo->peer) &&
 		    !endpoint_options(echo->plan, io->fd))
 			echo_message(echo, io);
 		close(io->fd);

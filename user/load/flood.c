@@ -214,6 +214,20 @@ static int count_all(const struct load *load, struct flood_counts *counts)
 	return rc;
 }
 
+/* A sender's -errno, as a sentence: the server's own, if it said why it ended a session. */
+static int send_failed(const struct load *load, int rc)
+{
+	char said[256];
+
+	if (rc != -EPIPE && rc != -ECONNRESET)
+		return err_set(rc, "sending failed: %s", strerror(-rc));
+	for (unsigned int i = 0; i < load->flood->flows; i++)
+		if (connection_last_words(&load->flows[i].link, said, sizeof(said)))
+			return err_set(-ECONNRESET, "the server %s ended the session: %s",
+				       load->flows[i].link.server_text, said);
+	return err_set(rc, "the server closed a connection");
+}
+
 /* Sleeps until then. 0 when it was slept out, 1 when the flood is to end, or a sender's -errno. */
 static int sleep_until(const struct load *load, uint64_t until)
 {
@@ -224,7 +238,7 @@ static int sleep_until(const struct load *load, uint64_t until)
 			int rc = atomic_load(&load->senders[i].failure);
 
 			if (rc)
-				return err_set(rc, "sending failed: %s", strerror(-rc));
+				return send_failed(load, rc);
 		}
 		if (atomic_load(&flood_stop))
 			return 1;

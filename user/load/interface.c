@@ -9,17 +9,6 @@
 
 #include "load/address.h"
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-	struct sockaddr_storage copy = {0};
-
-	if (!a || a->sa_family != b->sa_family)
-		return false;
-	memcpy(&copy, a, address_size(a));
-	address_set_port((struct sockaddr *)&copy, address_port(b));
-	return address_equal((struct sockaddr *)&copy, b);
-}
-
 void interface_of(const struct sockaddr *addr, char *name)
 {
 	struct ifaddrs *list;
@@ -28,7 +17,7 @@ void interface_of(const struct sockaddr *addr, char *name)
 	if ((addr->sa_family != AF_INET && addr->sa_family != AF_INET6) || getifaddrs(&list))
 		return;
 	for (const struct ifaddrs *i = list; i && !name[0]; i = i->ifa_next)
-		if (same_address(i->ifa_addr, addr))
+		if (i->ifa_addr && address_same_host(i->ifa_addr, addr))
 			snprintf(name, INTERFACE_NAME_MAX, "%s", i->ifa_name);
 	freeifaddrs(list);
 }

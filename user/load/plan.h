@@ -24,6 +24,8 @@ enum {
 	PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */
 };
 
+struct token;
+
 /* The sizes of the writes that make up one message; count 0: one write. */
 struct plan_writes {
 	uint64_t count;
@@ -64,6 +66,10 @@ struct load_plan {
 	uint64_t depth;       /* messages under way at the same time; 1: ping-pong */
 	const char *playback; /* a file that says when to send how much; NULL: none */
 	const char *bind;     /* "ADDR[:PORT]" of the client's data socket; NULL: any */
+	const struct token
+		*token;       /* shared with the server, which must have it as well; NULL: none */
+	bool shutdown_server; /* the server is asked to end after the session */
+	bool more;            /* another session of this command follows */
 };
 
 /* The defaults of the command line: TCP, 64 bytes, 2 s, warm-up of 1000 trips or 400 ms, nothing

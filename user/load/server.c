@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,10 +31,14 @@
 enum {
 	SLOTS = 2 * SERVER_SESSIONS_MAX, /* sessions, and connections that have not said what they
 					    are */
+	STRANGERS = SLOTS - SERVER_SESSIONS_MAX,
 	IDLE_S = 60,
 	END_S = 3,
-	KEY_LISTEN, /* of epoll */
+	ROOM_MS = 200,    /* how long a newcomer waits until the oldest stranger has left */
+	NOTES_PER_S = 40, /* sentences about clients: a flood of them must not fill a log */
+	KEY_LISTEN,       /* of epoll */
 	KEY_STOP,
+	KEY_OVER,
 };
 
 #define FRAME_NS   ((uint64_t)CONTROL_FRAME_S * NS_PER_S)
@@ -45,9 +50,14 @@ struct server;
 struct slot {
 	struct server *server;
 	bool used;
-	uint64_t session; /* 0: not a session (yet) */
-	int fd;           /* the accepted connection, or -1 when it was given to another slot */
-	int data_fd;      /* -1: none yet */
+	uint64_t session;    /* 0: not a session (yet) */
+	uint64_t number;     /* counts what is accepted: lower ones are older */
+	atomic_bool evicted; /* it was told to leave */
+	bool ran;            /* messages could flow */
+	bool last;           /* the client comes no more; only then its end can be the server's */
+	bool shutdown;       /* it wants the server to end with it */
+	int fd;              /* the accepted connection, or -1 when it was given to another slot */
+	int data_fd;         /* -1: none yet */
 	struct load_plan plan;
 	struct endpoint_offer offer;
 	struct echo echo;
@@ -62,13 +72,39 @@ struct slot {
 struct server {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a data connection arrived, or a slot became free */
-	int listen_fd, stop_fd, epoll_fd;
-	struct tracer *tracer; /* NULL: none */
+	int listen_fd, stop_fd, epoll_fd, over_fd;
+	const struct server_rules *rules;
 	unsigned int used, sessions;
+	uint64_t accepted;
 	uint64_t memory; /* bytes of messages of all sessions */
+	bool ending;     /* no new sessions; over with the last one */
 	bool stopping;
+	time_t noted_s; /* of the last second with a sentence about a client */
+	unsigned int notes;
 	struct slot slots[SLOTS];
 };
+
+/* --- what the operator reads ------------------------------------------------------------- */
+
+/* One sentence about a client, unless there were too many in this second. */
+static void note_client(struct slot *slot, const char *sentence)
+{
+	struct server *server = slot->server;
+	time_t now = (time_t)(clock_ns() / NS_PER_S);
+	unsigned int n;
+
+	pthread_mutex_lock(&server->lock);
+	if (now != server->noted_s)
+		server->notes = 0;
+	server->noted_s = now;
+	n = server->notes++;
+	pthread_mutex_unlock(&server->lock);
+	if (n < NOTES_PER_S)
+		say_note("client %s: %s", slot->peer_text, sentence);
+	else if (n == NOTES_PER_S)
+		say_note("more than %d sentences about clients in a second: the rest is left out",
+			 NOTES_PER_S);
+}
 
 /* --- slots ------------------------------------------------------------------------------- */
 
@@ -86,10 +122,23 @@ static struct slot *slot_take(struct server *server, int fd)
 		slot->used = true;
 		slot->fd = fd;
 		slot->data_fd = -1;
+		slot->number = server->accepted++;
 		server->used++;
 	}
 	pthread_mutex_unlock(&server->lock);
 	return slot;
+}
+
+/* The session is over: maybe the server as well. Under the lock. */
+static void consider_end(struct slot *slot)
+{
+	struct server *server = slot->server;
+	static const uint64_t one = 1;
+
+	if (slot->ran && slot->last && (server->rules->once || slot->shutdown))
+		server->ending = true;
+	if (server->ending && !server->sessions && write(server->over_fd, &one, sizeof(one)) < 0)
+		say_note("cannot end by myself: %s", strerror(errno));
 }
 
 static void slot_release(struct slot *slot)
@@ -101,6 +150,7 @@ static void slot_release(struct slot *slot)
 	if (slot->session) {
 		server->sessions--;
 		server->memory -= plan_bytes_max(&slot->plan);
+		consider_end(slot);
 	}
 	if (slot->fd >= 0)
 		close(slot->fd); /* leaves the epoll set, too */
@@ -120,17 +170,36 @@ static struct slot *find_session(struct server *server, uint64_t session)
 	return NULL;
 }
 
+/* How many sessions the slot's client has. Under the lock. */
+static uint64_t sessions_of(const struct slot *slot)
+{
+	const struct server *server = slot->server;
+	uint64_t count = 0;
+
+	for (const struct slot *s = server->slots; s < server->slots + SLOTS; s++)
+		count += s->used && s->session &&
+			 address_same_host((const struct sockaddr *)&s->peer,
+					   (const struct sockaddr *)&slot->peer);
+	return count;
+}
+
 /* Turns the slot into a session with an id of its own. */
 static int session_start(struct slot *slot)
 {
+	const struct server_rules *rules = slot->server->rules;
 	struct server *server = slot->server;
 	int rc = 0;
 
 	pthread_mutex_lock(&server->lock);
-	if (server->stopping)
+	if (server->stopping || server->ending)
 		rc = err_set(-ESHUTDOWN, "this server is about to end");
 	else if (server->sessions == SERVER_SESSIONS_MAX)
 		rc = err_set(-EUSERS, "this server already has %d sessions", SERVER_SESSIONS_MAX);
+	else if (rules->max_sessions && sessions_of(slot) >= rules->max_sessions)
+		rc = err_set(-EUSERS,
+			     "this server gives a client at most %llu sessions at the same time "
+			     "(--max-sessions)",
+			     (unsigned long long)rules->max_sessions);
 	else if (server->memory + plan_bytes_max(&slot->plan) > MEMORY_MAX)
 		rc = err_set(-ENOMEM, "this server's sessions already hold %llu MiB of messages",
 			     (unsigned long long)(server->memory >> 20));
@@ -161,7 +230,7 @@ static void refuse(struct slot *slot, int rc)
 	json_t *error = talk_frame("error");
 
 	json_object_set_new(error, "text", json_string(err_text(rc)));
-	say_note("client %s: %s", slot->peer_text, err_text(rc));
+	note_client(slot, err_text(rc));
 	control_send(slot->fd, NS_PER_S, error);
 	err_clear();
 }
@@ -226,11 +295,29 @@ static bool comes_by_itself(const struct load_plan *plan)
 	return plan->proto == PLAN_TCP && !plan->crr;
 }
 
+/* What the client wants, if it may want it. */
+static int session_admit(struct slot *slot, const json_t *hello, char proof[TOKEN_PROOF_HEX])
+{
+	const struct server_rules *rules = slot->server->rules;
+	int rc = rules_challenge(rules, slot->fd, proof);
+
+	if (!rc)
+		rc = rules_check_hello(rules, hello);
+	if (!rc)
+		rc = plan_from_json(json_object_get(hello, "plan"), &slot->plan);
+	if (!rc)
+		rc = rules_check_plan(rules, &slot->plan);
+	slot->shutdown = json_is_true(json_object_get(hello, "shutdown"));
+	slot->last = !json_is_true(json_object_get(hello, "more"));
+	return rc;
+}
+
 /* Everything up to the first message. */
 static int session_open(struct slot *slot, const json_t *hello)
 {
+	char proof[TOKEN_PROOF_HEX];
 	json_t *ready;
-	int rc = plan_from_json(json_object_get(hello, "plan"), &slot->plan);
+	int rc = session_admit(slot, hello, proof);
 
 	if (!rc)
 		rc = cpus_pin(slot->plan.server_cpu);
@@ -251,6 +338,7 @@ static int session_open(struct slot *slot, const json_t *hello)
 	json_object_set_new(ready, "session", control_session(slot->session));
 	json_object_set_new(ready, "port", json_integer(slot->offer.port));
 	json_object_set_new(ready, "path", json_string(slot->offer.path));
+	json_object_set_new(ready, "proof", json_string(proof));
 	host_describe(ready);
 	rc = control_send(slot->fd, FRAME_NS, ready);
 	if (!rc)
@@ -288,18 +376,22 @@ static void note_flow(const struct slot *slot, struct tracer_wish *wish)
 /* Until the client closes the control connection, or the echo loop has ended. */
 static int session_talk(struct slot *slot)
 {
-	struct talk talk = {.fd = slot->fd, .tracer = slot->server->tracer, .echo = &slot->echo};
+	const struct server_rules *rules = slot->server->rules;
+	struct talk talk = {.fd = slot->fd, .tracer = rules->tracer, .echo = &slot->echo};
 	char interface[INTERFACE_NAME_MAX];
 	struct sockaddr_storage local = {0};
 	socklen_t len = sizeof(local);
-	int on = 1;
+	int on = 1, rc;
 
 	getsockname(slot->fd, (struct sockaddr *)&local, &len);
 	interface_of((struct sockaddr *)&local, interface);
 	talk.interface = interface;
 	note_flow(slot, &talk.wish);
 	setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return talk_run(&talk);
+	if (rules->max_time_ns)
+		talk.until_ns = clock_ns() + rules->max_time_ns;
+	rc = talk_run(&talk);
+	return rc == -ETIME ? rules_time_over(rules) : rc;
 }
 
 /*
@@ -313,6 +405,7 @@ static int session_run(struct slot *slot)
 	int rc;
 
 	slot->echo.fd = slot->data_fd;
+	slot->ran = true;
 	rc = pthread_create(&thread, NULL, session_echo, slot);
 	if (rc)
 		return err_set(-rc, "cannot start a thread: %s", strerror(rc));
@@ -357,7 +450,8 @@ static void *slot_run(void *arg)
 	int rc = control_receive(slot->fd, FRAME_NS, &first);
 
 	if (rc) {
-		say_note("client %s: %s", slot->peer_text, err_text(rc));
+		note_client(slot,
+			    slot->evicted ? "it said nothing, and others wait" : err_text(rc));
 		slot_release(slot);
 		return NULL;
 	}
@@ -393,8 +487,48 @@ static void start_slot(struct slot *slot)
 	pthread_attr_destroy(&attr);
 	if (!rc)
 		return;
-	say_note("client %s: cannot start a thread: %s", slot->peer_text, strerror(rc));
+	note_client(slot, "cannot start a thread for it");
 	slot_release(slot);
+}
+
+/* Whoever has said hello, or brought a session's data, is none. Under the lock. */
+static bool is_stranger(const struct slot *s)
+{
+	return s->used && !s->session && s->fd >= 0 && !s->evicted;
+}
+
+/* Strangers may not keep others out: the oldest one makes room. Under the lock. */
+static void evict_oldest(struct server *server)
+{
+	struct slot *oldest = NULL;
+	unsigned int strangers = 0;
+
+	for (struct slot *s = server->slots; s < server->slots + SLOTS; s++) {
+		if (!is_stranger(s))
+			continue;
+		strangers++;
+		if (!oldest || s->number < oldest->number)
+			oldest = s;
+	}
+	if (strangers < STRANGERS)
+		return;
+	oldest->evicted = true;
+	shutdown(oldest->fd, SHUT_RDWR); /* its thread wakes and leaves */
+}
+
+/* A slot for a newcomer; waits a little while an evicted one leaves. NULL: there is none. */
+static struct slot *make_room(struct server *server, int fd)
+{
+	struct timespec until = clock_timespec(clock_ns() + ROOM_MS * (uint64_t)NS_PER_MS);
+	int rc = 0;
+
+	pthread_mutex_lock(&server->lock);
+	evict_oldest(server);
+	while (server->used == SLOTS && !rc)
+		rc = pthread_cond_clockwait(&server->changed, &server->lock, CLOCK_MONOTONIC,
+					    &until);
+	pthread_mutex_unlock(&server->lock);
+	return slot_take(server, fd);
 }
 
 static void accept_one(struct server *server)
@@ -411,7 +545,7 @@ static void accept_one(struct server *server)
 			nanosleep(&(struct timespec){0, 50L * NS_PER_MS}, NULL);
 		return;
 	}
-	slot = slot_take(server, fd);
+	slot = make_room(server, fd);
 	if (!slot) {
 		close(fd);
 		return;
@@ -494,7 +628,7 @@ static void serve(struct server *server)
 		int n = epoll_wait(server->epoll_fd, events, 16, wait_ms);
 
 		for (int i = 0; i < n; i++) {
-			if (events[i].data.u64 == KEY_STOP)
+			if (events[i].data.u64 != KEY_LISTEN)
 				return;
 			accept_one(server);
 		}
@@ -516,7 +650,20 @@ int server_listen(int fd, const struct sockaddr *addr, socklen_t len)
 					 : "");
 }
 
-int server_run(int listen_fd, int stop_fd, struct tracer *tracer)
+static void server_free(struct server *server)
+{
+	if (server->epoll_fd >= 0)
+		close(server->epoll_fd);
+	/* A thread that did not end in time may still use its slot: then the memory is left to
+	 * exit(). */
+	if (server->used)
+		return;
+	if (server->over_fd >= 0)
+		close(server->over_fd);
+	free(server);
+}
+
+int server_run(int listen_fd, int stop_fd, const struct server_rules *rules)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	sigset_t all, before;
@@ -527,13 +674,14 @@ int server_run(int listen_fd, int stop_fd, struct tracer *tracer)
 	pthread_cond_init(&server->changed, NULL);
 	server->listen_fd = listen_fd;
 	server->stop_fd = stop_fd;
-	server->tracer = tracer;
+	server->rules = rules;
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (server->epoll_fd < 0 || watch(server, listen_fd, KEY_LISTEN) ||
-	    watch(server, stop_fd, KEY_STOP)) {
+	server->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->epoll_fd < 0 || server->over_fd < 0 || watch(server, listen_fd, KEY_LISTEN) ||
+	    watch(server, stop_fd, KEY_STOP) || watch(server, server->over_fd, KEY_OVER)) {
 		int rc = err_set(-errno, "cannot watch the server's sockets: %s", strerror(errno));
 
-		free(server);
+		server_free(server);
 		return rc;
 	}
 	json_object_seed(0);
@@ -543,10 +691,6 @@ int server_run(int listen_fd, int stop_fd, struct tracer *tracer)
 	serve(server);
 	end_all(server);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	close(server->epoll_fd);
-	/* A thread that did not end in time may still use its slot: then the memory is left to
-	 * exit(). */
-	if (!server->used)
-		free(server);
+	server_free(server);
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "load/tracer.h"
+#include "load/rules.h"
 
 enum { SERVER_PORT = 7117, SERVER_SESSIONS_MAX = 256 };
 
@@ -13,13 +13,12 @@ enum { SERVER_PORT = 7117, SERVER_SESSIONS_MAX = 256 };
 int server_listen(int fd, const struct sockaddr *addr, socklen_t len);
 
 /*
- * Serves sessions on listen_fd until stop_fd is readable (-1: for ever). Control connections and
+ * Serves sessions on listen_fd until stop_fd is readable (-1: never), or the rules say that it is the end. Control connections and
  * TCP data connections arrive on listen_fd; UDP sockets are made in the calling thread's network
  * namespace. A client that misbehaves costs one sentence on stderr, never the server. Does not
- * close either descriptor. SIGPIPE must be ignored. tracer records this end for clients that ask for
- * it; NULL: they are told that it does not. 0, or -errno with a sentence when it cannot serve at
- * all.
+ * close either descriptor. SIGPIPE must be ignored. The rules must live as long. 0, or -errno with a
+ * sentence when it cannot serve at all.
  */
-int server_run(int listen_fd, int stop_fd, struct tracer *tracer);
+int server_run(int listen_fd, int stop_fd, const struct server_rules *rules);
 
 #endif

@@ -161,16 +161,23 @@ static int answer_count(const struct talk *talk)
 
 /* --- the connection ---------------------------------------------------------------------- */
 
-/* Waits for the client's next word, however long. False: it has nothing more to say. */
-static bool wait_word(int fd)
+/* Waits for the client's next word. 1: there is one, 0: it has nothing more to say, -ETIME: the time is over. */
+static int wait_word(const struct talk *talk)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct pollfd pfd = {.fd = talk->fd, .events = POLLIN};
 	char byte;
+	int n;
 
-	while (poll(&pfd, 1, -1) < 0)
-		if (errno != EINTR)
-			return false;
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	do {
+		uint64_t now = clock_ns();
+		struct timespec left =
+			clock_timespec(talk->until_ns > now ? talk->until_ns - now : 0);
+
+		n = ppoll(&pfd, 1, talk->until_ns ? &left : NULL, NULL);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return -ETIME;
+	return recv(talk->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static int answer(struct talk *talk)
@@ -194,10 +201,13 @@ static int answer(struct talk *talk)
 
 int talk_run(struct talk *talk)
 {
-	int rc = 0;
+	int rc;
 
-	while (!rc && wait_word(talk->fd))
+	while ((rc = wait_word(talk)) > 0) {
 		rc = answer(talk);
+		if (rc)
+			break;
+	}
 	stop_tracing(talk);
 	return rc;
 }

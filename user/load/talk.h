@@ -14,6 +14,7 @@ struct talk {
 	struct tracer_wish wish; /* the session's; the client adds the hooks */
 	const struct echo *echo; /* whose messages a "count" frame asks for */
 	const char *interface;   /* where they come in, "" unknown: a loop-back of the own host's */
+	uint64_t until_ns;       /* CLOCK_MONOTONIC; 0: no end */
 
 	/* Private. */
 	bool tracing;
@@ -21,8 +22,8 @@ struct talk {
 };
 
 /*
- * Answers until the connection ends, which is no error: 0, or -errno with a sentence for the client. Ends
- * what the session traced.
+ * Answers until the connection ends, which is no error: 0, or -errno with a sentence for the client; -ETIME
+ * without one when the time is over. Ends what the session traced.
  */
 int talk_run(struct talk *talk);
 
