@@ -11,7 +11,7 @@ import time
 import pytest
 
 from conftest import BUILD, LAYOVER, NETNS_DIR, labs, layover, ok, ping, run, serve, started, wait_for
-from peer import FakeServer, connect, frame, hello, namespace, read_exactly, read_frame
+from peer import VERSION, FakeServer, connect, frame, hello, namespace, read_exactly, read_frame
 
 UDP = {"tcp": [], "udp": ["--udp"]}
 
@@ -184,7 +184,7 @@ def test_something_silent_on_the_port(pair):
 def test_server_of_another_version(pair):
     with FakeServer(pair.server, pair.server_addr, version={"protocol": 977, "version": "9.8.7"}):
         fails(layover("ping", pair.server_addr, "-u", "-i", 1, netns=pair.client), 1,
-              "protocol 977 (layover 9.8.7)", "protocol 4 (layover 0.")
+              "protocol 977 (layover 9.8.7)", f"protocol {VERSION['protocol']} (layover 0.")
 
 
 # --- clients that misbehave -----------------------------------------------------------------------------
@@ -211,10 +211,10 @@ def said(server):
     frame(b"\xff\xfe{}"),
     frame([]),
     frame({"type": "hello"}),
-    frame({"type": "hello", "protocol": 4, "version": "x", "plan": {}}),
+    frame({"type": "hello", "protocol": VERSION["protocol"], "version": "x", "plan": {}}),
     frame({"type": "data", "session": "0123456789abcdef"}),
     frame({"type": "data", "session": 5}),
-    frame({"type": "go", "protocol": 4}),
+    frame({"type": "go", "protocol": VERSION["protocol"]}),
 ], ids=range(12))
 def test_garbage_on_the_control_port(pair, garbage):
     with serve(pair.server, pair.server_addr) as server:
@@ -264,8 +264,8 @@ def test_client_of_another_version(pair):
         stranger = connect(pair.client, pair.server_addr)
         stranger.sendall(frame({"type": "hello", "protocol": 977, "version": "9.8.7"}))
         answer = read_frame(stranger)
-        assert answer["type"] == "error" and answer["protocol"] == 4
-        assert "protocol 977 (layover 9.8.7)" in answer["text"] and "protocol 3 (" in answer["text"]
+        assert answer["type"] == "error" and answer["protocol"] == VERSION["protocol"]
+        assert "protocol 977 (layover 9.8.7)" in answer["text"] and f"protocol {VERSION['protocol']} (" in answer["text"]
         assert serves_on(pair)
         lines = said(server)
         assert len(lines) == 1 and "protocol 977 (layover 9.8.7)" in lines[0], lines
