@@ -24,9 +24,29 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+struct possible_net {
+	struct net *net;
+};
+
+struct in6_addr {
+	unsigned char in6_u[16];
+};
+
 struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
+	__be32 skc_daddr, skc_rcv_saddr;
+	unsigned short skc_family;
+	struct possible_net skc_net;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
 
 struct sk_buff_head {
@@ -38,6 +58,7 @@ struct sock {
 	struct sock_common __sk_common;
 	struct sk_buff_head sk_receive_queue;
 	__u16 sk_protocol;
+	unsigned long sk_tsq_flags;
 };
 
 struct socket {
@@ -58,7 +79,22 @@ struct tcp_skb_cb {
 };
 
 struct tcp_sock {
-	__u32 snd_nxt;
+	__u32 snd_nxt, snd_una, write_seq, packets_out, mss_cache, snd_wnd, snd_cwnd;
+	__u8 nonagle : 4;
+};
+
+struct timer_list {
+	void (*function)(struct timer_list *);
+};
+
+struct ack_state {
+	__u8 pending;
+};
+
+struct inet_connection_sock {
+	struct timer_list icsk_delack_timer;
+	__u8 icsk_ca_state : 5;
+	struct ack_state icsk_ack;
 };
 
 struct task_struct {

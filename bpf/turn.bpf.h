@@ -29,6 +29,7 @@ struct turn {
 	__u8 resent;                /* tx_skb is a retransmission */
 	__u8 send_known;            /* send_id holds a number */
 	__u8 waiting;               /* `before` is to be emitted */
+	__u8 introduced;            /* watched: who it is was told */
 	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
 
@@ -124,11 +125,25 @@ static __always_inline struct reader *reader_claim(__u32 pid)
 	return reader;
 }
 
+/* Of a flow that others made. Without a port to go by, the lower one is taken for the service's. */
+static __always_inline enum role watched_role(__u16 local, __u16 remote)
+{
+	if (config.watch_port && local != config.watch_port && remote != config.watch_port)
+		return ROLE_NONE;
+	if (!remote)
+		return ROLE_NONE; /* not connected */
+	if (config.watch_port)
+		return local == config.watch_port ? ROLE_SERVER : ROLE_CLIENT;
+	return local < remote ? ROLE_SERVER : ROLE_CLIENT;
+}
+
 static __always_inline enum role role_of(const struct sock *sk)
 {
 	__u16 local = sk->__sk_common.skc_num;
 	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
 
+	if (config.watch)
+		return sk->sk_protocol == IPPROTO_TCP ? watched_role(local, remote) : ROLE_NONE;
 	if (!config.server_port || sk->sk_protocol != config.proto)
 		return ROLE_NONE;
 	/* An unconnected UDP socket has no remote port. */
@@ -137,6 +152,17 @@ static __always_inline enum role role_of(const struct sock *sk)
 	if (local == config.client_port && (remote == config.server_port || !remote))
 		return ROLE_CLIENT;
 	return ROLE_NONE;
+}
+
+static __always_inline void watch_begins(struct turn *turn, struct sock *sk, enum role role)
+{
+	__u16 local = sk->__sk_common.skc_num;
+	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
+
+	turn->now.flow =
+		role == ROLE_CLIENT ? (__u32)local << 16 | remote : (__u32)remote << 16 | local;
+	/* Not its cookie: bpf_get_socket_cookie() does not take the socket of an sk_buff. */
+	turn->now.socket = __sync_fetch_and_add(&counters.sockets, 1) + 1;
 }
 
 /* The turn of a traced socket, made when a socket of the traced flow is first seen; NULL otherwise. */
@@ -159,6 +185,8 @@ static __always_inline struct turn *turn_of(struct sock *sk)
 	turn->now.role = role;
 	turn->now.proto = config.proto;
 	turn->now.flow = (__u32)config.client_port << 16 | config.server_port;
+	if (config.watch)
+		watch_begins(turn, sk, role);
 	return turn;
 }
 

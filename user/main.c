@@ -11,8 +11,10 @@
 const struct command commands[] = {
 	{"ping", "ping-pong against a server: latency, and in which layer each trip waited",
 	 cmd_ping},
+	{"diagnose", "why small messages over TCP are slow, with evidence", cmd_diagnose},
 	{"load", "messages in one direction: how many per second leave and arrive", cmd_load},
 	{"serve", "the echo side of the driver", cmd_serve},
+	{"watch", "the split of live flows of other programs, interval by interval", cmd_watch},
 	{"stages", "the table of stages a round trip is split into", cmd_stages},
 	{"doctor", "what this kernel and these privileges allow, and what is missing", cmd_doctor},
 	{NULL, NULL, NULL},

@@ -37,9 +37,10 @@ struct turn_record {
 	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 flags; /* enum record_flags */
 	__u8 pad[5];
+	__u64 socket; /* a watched socket's number; 0: the driver's flow, of which there is only one */
 };
 
-_Static_assert(sizeof(struct turn_record) == HOOKS * 8 + HOOKS_PADDED * 2 + 16 + 24,
+_Static_assert(sizeof(struct turn_record) == HOOKS * 8 + HOOKS_PADDED * 2 + 16 + 32,
 	       "no hidden padding");
 
 #endif

@@ -38,8 +38,9 @@ struct turn_lines {
 	__u16 writes, reads;
 	__u8 flags; /* enum record_flags */
 	__u8 pad[7];
+	__u64 socket; /* a watched socket's number; 0: the driver's flow, of which there is only one */
 };
 
-_Static_assert(sizeof(struct turn_lines) == 56 + 64 + 40 + 16 + 24, "no hidden padding");
+_Static_assert(sizeof(struct turn_lines) == 56 + 64 + 40 + 16 + 32, "no hidden padding");
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "abi/config.h"
 #include "abi/message.h"
+#include "abi/stall.h"
 #include "abi/state.h"
 #include "abi/turn.h"
 #include "base/error.h"
@@ -28,6 +29,7 @@ struct collect {
 	struct bpf_link *links[PROBES_MAX];
 	collect_sink *sink;
 	void *arg;
+	struct watch_sinks watch;
 };
 
 /* libbpf's own warnings are for developers: LAYOVER_DEBUG shows them. */
@@ -61,6 +63,7 @@ static void unfold(const struct turn_lines *lines, struct turn_record *r)
 		.role = lines->role,
 		.proto = lines->proto,
 		.flags = lines->flags,
+		.socket = lines->socket,
 	};
 	memcpy(&r->t[HOOK_send_enter], lines->send_t, sizeof(lines->send_t));
 	memcpy(&r->t[HOOK_irq], lines->softirq_t, sizeof(lines->softirq_t));
@@ -77,14 +80,23 @@ static int take_record(void *arg, void *data, size_t size)
 	struct collect *c = arg;
 	struct turn_record record;
 
-	if (size != sizeof(struct turn_lines))
-		return 0;
-	unfold(data, &record);
-	c->sink(c->arg, &record);
+	if (size == sizeof(struct turn_lines)) {
+		unfold(data, &record);
+		c->sink(c->arg, &record);
+	} else if (size == sizeof(struct flow_record) && c->watch.flow) {
+		c->watch.flow(c->watch.arg, data);
+	} else if (size == sizeof(struct stall_record) && c->watch.stall) {
+		c->watch.stall(c->watch.arg, data);
+	}
 	return 0;
 }
 
-static int load(struct collect *c)
+_Static_assert(sizeof(struct turn_lines) != sizeof(struct flow_record) &&
+		       sizeof(struct turn_lines) != sizeof(struct stall_record) &&
+		       sizeof(struct flow_record) != sizeof(struct stall_record),
+	       "records are told apart by their size");
+
+static int load(struct collect *c, bool stalls)
 {
 	int rc;
 
@@ -93,6 +105,8 @@ static int load(struct collect *c)
 		return err_set(-errno, "cannot open the BPF object: %s", strerror(errno));
 	for (int i = 0; i < probe_count; i++)
 		bpf_program__set_autoload(program_of(c, i), c->chosen[i]);
+	bpf_map__set_autocreate(c->skel->maps.stalls, stalls);
+	bpf_map__set_autocreate(c->skel->maps.fired, stalls);
 	rc = layover_bpf__load(c->skel);
 	if (rc)
 		return err_set(
@@ -142,7 +156,7 @@ int collect_open(struct collect **out, const struct probe_wish *wish)
 	if (!rc)
 		rc = choose(c, errors, wish);
 	if (!rc)
-		rc = load(c);
+		rc = load(c, wish->stalls);
 	if (rc) {
 		collect_close(c);
 		return rc;
@@ -192,7 +206,7 @@ uint32_t collect_hooks(const struct collect *c)
 	uint32_t mask = 0;
 
 	for (int i = 0; i < probe_count; i++)
-		if (c->chosen[i])
+		if (c->chosen[i] && probes[i].use != PROBE_STALL)
 			mask |= 1u << probes[i].hook;
 	return mask;
 }
@@ -207,6 +221,34 @@ void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_p
 	/* Looking into every packet costs: done only where a message may span several. */
 	config->by_bytes = bytes > ONE_SEGMENT;
 	config->server_port = server_port;
+}
+
+/* The address of a kernel function, 0 when it is not told. */
+static uint64_t kernel_symbol(const char *wanted)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+	char line[256], name[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %*c %127s", &address, name) == 2 && !strcmp(name, wanted))
+			break;
+		address = 0;
+	}
+	if (file)
+		fclose(file);
+	return address;
+}
+
+bool collect_watch(struct collect *c, uint16_t port, const struct watch_sinks *sinks)
+{
+	struct config *config = &c->skel->bss->config;
+
+	c->watch = *sinks;
+	config->watch_port = port;
+	config->delack_timer = kernel_symbol("tcp_delack_timer");
+	config->watch = 1;
+	return config->delack_timer;
 }
 
 int collect_drain(struct collect *c, collect_sink *sink, void *arg)

@@ -38,6 +38,22 @@ uint32_t collect_hooks(const struct collect *c);
 void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_port,
 		      uint64_t bytes);
 
+struct flow_record;
+struct stall_record;
+
+/* What comes of watched flows besides turns (abi/stall.h). */
+struct watch_sinks {
+	void (*flow)(void *arg, const struct flow_record *record);
+	void (*stall)(void *arg, const struct stall_record *record);
+	void *arg;
+};
+
+/*
+ * Points the hooks at every TCP flow from or to that port (host order; 0: every one). False when the kernel does not
+ * tell where its delayed-ACK timer is: then that evidence is missing.
+ */
+bool collect_watch(struct collect *c, uint16_t port, const struct watch_sinks *sinks);
+
 typedef void collect_sink(void *arg, const struct turn_record *record);
 
 /* Hands all waiting records to sink, oldest first per CPU. Returns their number or -errno. */

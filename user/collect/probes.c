@@ -139,6 +139,8 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 		return false;
 	if (p->use == PROBE_HARDWARE)
 		return wish->hardware;
+	if (p->use == PROBE_STALL && !wish->stalls)
+		return false;
 	if (p->use == PROBE_LEAN && send_known && !(wish->with & bit))
 		return false;
 	if (p->use == PROBE_EXTRA && !(wish->with & bit))
@@ -150,17 +152,17 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
 		   bool chosen[PROBES_MAX])
 {
-	int first[HOOKS];
+	int first[2][HOOKS]; /* of the path, of stalls */
 
 	for (int h = 0; h < HOOKS; h++)
-		first[h] = -1;
+		first[0][h] = first[1][h] = -1;
 	for (int i = 0; i < probe_count; i++) {
-		int hook = probes[i].hook;
+		int *before = &first[probes[i].use == PROBE_STALL][probes[i].hook];
 
 		chosen[i] = !errors[i] &&
-			    is_wanted(&probes[i], first[hook], first[HOOK_send_tcp] >= 0, wish);
-		if (chosen[i] && first[hook] < 0)
-			first[hook] = i;
+			    is_wanted(&probes[i], *before, first[0][HOOK_send_tcp] >= 0, wish);
+		if (chosen[i] && *before < 0)
+			*before = i;
 	}
 }
 
@@ -174,7 +176,8 @@ int probes_lacking(const bool chosen[PROBES_MAX], int proto)
 		bool found = false;
 
 		for (int i = 0; i < probe_count; i++)
-			found |= chosen[i] && (int)probes[i].hook == needed[n];
+			found |= chosen[i] && probes[i].use != PROBE_STALL &&
+				 (int)probes[i].hook == needed[n];
 		if (!found)
 			return needed[n];
 	}

@@ -10,7 +10,14 @@
 
 enum probe_kind { PROBE_TP, PROBE_FENTRY, PROBE_FEXIT };
 enum probe_proto { PROBE_ANY, PROBE_TCP, PROBE_UDP };
-enum probe_use { PROBE_CORE, PROBE_LEAN, PROBE_EXTRA, PROBE_VIRTUAL, PROBE_HARDWARE };
+enum probe_use {
+	PROBE_CORE,
+	PROBE_LEAN,
+	PROBE_EXTRA,
+	PROBE_VIRTUAL,
+	PROBE_HARDWARE,
+	PROBE_STALL,
+};
 
 /* One row of abi/probes.def. */
 struct probe {
@@ -50,6 +57,7 @@ int probes_test(int errors[PROBES_MAX]);
 /* What decides which rows are chosen. */
 struct probe_wish {
 	int proto;     /* IPPROTO_TCP or IPPROTO_UDP */
+	bool stalls;   /* evidence of stalls is wanted */
 	bool hardware; /* packets may come from a device with interrupts */
 	uint32_t
 		with; /* mask of enum hook: LEAN and EXTRA hooks to take although they are not needed */

@@ -318,3 +318,29 @@ void path_split_far(const struct turn_record *client, const struct turn_record *
 	split(&path, &near, &far, start_ns, rtt_ns,
 	      (const uint32_t[SIDES]){client_hooks, server_hooks}, out);
 }
+
+/* --- a server alone ------------------------------------------------------------------------------ */
+
+bool path_residence(const struct turn_record *server, uint32_t hooks, struct trip *out,
+		    uint64_t *start_ns, uint64_t *took_ns)
+{
+	struct path path = {.server = SERVER_NEAR};
+	uint64_t begin = arrival(server), end = departure(server);
+
+	memset(out, 0, sizeof(*out));
+	if (!begin || end <= begin)
+		return false;
+	add_hooks(&path, server, SIDE_client, HOOK_irq, HOOK_recv_exit);
+	add_hooks(&path, server, SIDE_server, HOOK_send_enter, HOOK_nic_xmit);
+	drop_late(&path, end);
+	drop_early(&path, begin);
+	walk(&path, begin, end, out);
+	out->seen &= ~(1ULL << STAGE_client_user); /* it begins and ends with a hook */
+	keep_cpus(NULL, server, out->cpu[SIDE_client]);
+	keep_cpus(server, NULL, out->cpu[SIDE_server]);
+	out->flags = (uint8_t)((path.used[SIDE_client] & hooks ? TRIP_MATCHED : TRIP_PARTIAL) |
+			       TRIP_ALONE);
+	*start_ns = begin;
+	*took_ns = end - begin;
+	return true;
+}

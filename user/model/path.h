@@ -3,6 +3,7 @@
 #ifndef LAYOVER_PATH_H
 #define LAYOVER_PATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/record.h"
@@ -46,6 +47,13 @@ void path_split(const struct turn_record *client, const struct turn_record *serv
 void path_split_far(const struct turn_record *client, const struct turn_record *server,
 		    uint64_t start_ns, uint64_t rtt_ns, uint32_t client_hooks,
 		    uint32_t server_hooks, struct trip *out);
+
+/*
+ * A server's turn whose client is not seen: from its first receive hook to the transmission of the reply. False when
+ * the record does not hold both. *start_ns and *took_ns receive that time.
+ */
+bool path_residence(const struct turn_record *server, uint32_t hooks, struct trip *out,
+		    uint64_t *start_ns, uint64_t *took_ns);
 
 /* A trip of which nothing is known but how long it took. */
 void path_unmatched(uint64_t rtt_ns, struct trip *out);

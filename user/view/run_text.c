@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
 #include "view/text.h"
 
 #include <math.h>
@@ -155,4 +157,29 @@ void view_interim(FILE *out, const struct interim *line)
 		fprintf(out, "  lost %llu", (unsigned long long)line->lost);
 	fputc('\n', out);
 	fflush(out);
+}
+
+void text_wrapped(const char *text, int column, int indent)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		int columns = 0;
+
+		for (size_t i = 0; i < length; i++)
+			columns += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8 heads only */
+		if (!first && column + 1 + columns > TEXT_COLUMNS) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (!first) {
+			putchar(' ');
+			column++;
+		}
+		fwrite(text, 1, length, stdout);
+		first = false;
+		column += columns;
+		text += length + (text[length] == ' ');
+	}
+	putchar('\n');
 }

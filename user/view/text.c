@@ -8,7 +8,7 @@
 #include "load/io.h"
 #include "view/text.h"
 
-enum { LINE_MAX_COLUMNS = 79, NUMBER = TEXT_NUMBER, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
+enum { NUMBER = TEXT_NUMBER, NUMBERS = 7, SHARE = 7, BAR_MAX = 9 };
 
 static const char *colour(const struct style *style, const char *code)
 {
@@ -70,7 +70,7 @@ static void print_table(const struct style *style, const struct report *report)
 {
 	const struct split *split = report->split;
 	int width = key_width(split);
-	int bar = LINE_MAX_COLUMNS - width - NUMBERS * NUMBER - SHARE - 1;
+	int bar = TEXT_COLUMNS - width - NUMBERS * NUMBER - SHARE - 1;
 
 	print_header(style, width);
 	printf("%-*s", width, text_what(report));
@@ -129,28 +129,6 @@ static void print_load(const struct report *report)
 	printf("\n\n");
 }
 
-/* Prints words, breaking lines before the 80th column; continuation lines are indented. */
-static void print_wrapped(const char *text)
-{
-	int column = 0;
-
-	while (*text) {
-		size_t length = strcspn(text, " ");
-		int columns = 0;
-
-		for (size_t i = 0; i < length; i++)
-			columns += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8 heads only */
-		if (column && column + 1 + columns > LINE_MAX_COLUMNS)
-			column = printf("\n  ") - 1;
-		else if (column)
-			column += printf(" ");
-		fwrite(text, 1, length, stdout);
-		column += columns;
-		text += length + (text[length] == ' ');
-	}
-	putchar('\n');
-}
-
 /* "38 % is server.wakeup (CPU 0→1)" */
 static void describe_top(const struct style *style, const struct band_top *top, char *text,
 			 size_t size)
@@ -182,7 +160,7 @@ static void print_sentence(const struct style *style, const char *where,
 	snprintf(line, sizeof(line), "%s, %s%s%s: %s%s%s.", where, one, two ? ", " : "", other,
 		 first->text, strcmp(first->text, second->text) ? "; " : "",
 		 strcmp(first->text, second->text) ? second->text : "");
-	print_wrapped(line);
+	text_wrapped(line, 0, 2);
 }
 
 static void print_verdict(const struct style *style, const struct split *split)
@@ -212,7 +190,7 @@ static void print_server(const struct server_report *server)
 			 server->kernel);
 	else
 		return;
-	print_wrapped(line);
+	text_wrapped(line, 0, 2);
 }
 
 static void print_nic(const struct nic_report *nic)
@@ -226,7 +204,7 @@ static void print_nic(const struct nic_report *nic)
 		 "and what follows it.",
 		 nic->interface, (unsigned long long)nic->stamped,
 		 (unsigned long long)nic->uncertainty_ns);
-	print_wrapped(line);
+	text_wrapped(line, 0, 2);
 }
 
 static void print_counters(const struct report *report)
@@ -249,7 +227,8 @@ static void print_effect(const char *name, const struct overhead_figure *f)
 static void print_overhead(const struct overhead *overhead)
 {
 	if (overhead->pairs < 2) {
-		print_wrapped("The run was too short to tell what the hooks cost: measure longer.");
+		text_wrapped("The run was too short to tell what the hooks cost: measure longer.",
+			     0, 2);
 		return;
 	}
 	printf("\nThe hooks themselves, over %zu pairs of blocks without and with them:\n",

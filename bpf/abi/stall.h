@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel side tells of watched flows besides their turns: who they are, and what held them up. */
+#ifndef LAYOVER_ABI_STALL_H
+#define LAYOVER_ABI_STALL_H
+
+#include <linux/types.h>
+
+enum { FLOW_COMM = 16 };
+
+/* A watched socket, told when a program first sends or receives through it. */
+struct flow_record {
+	__u64 socket; /* its number, as in turn records */
+	__u64 netns;  /* inode number */
+	__u8 local[16], remote[16];
+	__u16 local_port, remote_port; /* host order */
+	__u16 family;
+	__u8 role; /* enum role */
+	__u8 pad;
+	__u32 pid; /* thread group */
+	char comm[FLOW_COMM];
+	__u32 pad2;
+};
+
+_Static_assert(sizeof(struct flow_record) == 80, "no hidden padding");
+
+/* Why written bytes did not leave with the write. Checked in this order. */
+enum hold_reason {
+	HOLD_NONE,
+	HOLD_WINDOW,      /* beyond what the receiver allows */
+	HOLD_ZERO_WINDOW, /* it allows nothing */
+	HOLD_CWND,        /* beyond the congestion window */
+	HOLD_CORK,        /* TCP_CORK or MSG_MORE */
+	HOLD_NAGLE,       /* a small segment, while another one is not acknowledged (RFC 896) */
+	HOLD_TSQ,         /* too much of this socket below TCP already (TSQ, autocork) */
+	HOLD_OTHER,       /* pacing and whatever else */
+	HOLD_REASONS,
+};
+
+enum resend_reason { RESEND_RTO, RESEND_TLP, RESEND_FAST, RESEND_REASONS };
+
+enum stall_kind {
+	STALL_HELD, /* begin: the write returned; cause: an ACK arrived that freed it (or 0); end: it left */
+	STALL_DELACK, /* begin: data arrived; cause: the delayed-ACK timer fired; end: the ACK left */
+	STALL_RESENT, /* begin: 0; end: it was sent again */
+};
+
+struct stall_record {
+	__u64 socket;            /* cookie */
+	__u64 begin, cause, end; /* CLOCK_MONOTONIC ns */
+	__u32 bytes;             /* that were held */
+	__u32 in_flight;         /* packets not acknowledged when the hold began */
+	__u8 kind;               /* enum stall_kind */
+	__u8 reason;             /* enum hold_reason, enum resend_reason */
+	__u8 pad[6];
+};
+
+_Static_assert(sizeof(struct stall_record) == 48, "no hidden padding");
+
+#endif

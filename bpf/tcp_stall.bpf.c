@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Evidence of what holds up watched TCP flows: bytes that a write left behind and what freed them, ACKs that a
+ * timer had to send, segments sent again. Loaded for `watch` and `diagnose` only.
+ */
+#include "turn.bpf.h"
+
+#include "abi/stall.h"
+
+struct msghdr; /* only passed by */
+
+#define ICSK_ACK_TIMER    2 /* include/net/inet_connection_sock.h: the delayed-ACK timer is armed */
+#define TCP_NAGLE_OFF     1
+#define TCP_NAGLE_CORK    2
+#define TCP_CA_RECOVERY   3 /* include/uapi/linux/tcp.h, an enum */
+#define TCP_CA_LOSS       4
+#define TSQ_THROTTLED_BIT 1 /* include/linux/tcp.h: TSQ_THROTTLED is bit 0 */
+#define SAME_OCCASION_NS                                                                           \
+	2000000ULL /* from a cause to its effect within one softirq, interrupted perhaps */
+
+/* What is going on in one socket. */
+struct stall {
+	__u64 held_at;  /* a write returned and left bytes behind; 0: none are */
+	__u64 freed_at; /* since then an ACK of older bytes arrived */
+	__u64 data_at;  /* data arrived that no packet of ours has acknowledged yet; 0: none has */
+	__u32 held_from, held_to; /* sequence numbers */
+	__u32 in_flight;
+	__u8 reason; /* enum hold_reason */
+	__u8 pad[3];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stall);
+} stalls SEC(".maps");
+
+/* The timer knows its socket as an address only: when it last fired for it with an ACK to send. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, __u64);
+} fired SEC(".maps");
+
+static __always_inline struct stall *stall_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&stalls, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void tell(const struct turn *turn, const struct stall_record *what)
+{
+	struct stall_record record = *what;
+
+	record.socket = turn->now.socket;
+	if (bpf_ringbuf_output(&records, &record, sizeof(record), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&counters.dropped, 1);
+}
+
+static __always_inline void read_addresses(const struct sock *sk, struct flow_record *f)
+{
+	f->family = sk->__sk_common.skc_family;
+	if (f->family == 10 /* AF_INET6 */) {
+		bpf_probe_read_kernel(f->local, 16, &sk->__sk_common.skc_v6_rcv_saddr);
+		bpf_probe_read_kernel(f->remote, 16, &sk->__sk_common.skc_v6_daddr);
+	} else {
+		__builtin_memcpy(f->local, &(__be32){sk->__sk_common.skc_rcv_saddr}, 4);
+		__builtin_memcpy(f->remote, &(__be32){sk->__sk_common.skc_daddr}, 4);
+	}
+}
+
+/* Called where the current task is the one that uses the socket. */
+static __always_inline void introduce(struct turn *turn, const struct sock *sk)
+{
+	struct flow_record f = {};
+
+	if (turn->introduced)
+		return;
+	f.socket = turn->now.socket;
+	f.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	read_addresses(sk, &f);
+	f.local_port = sk->__sk_common.skc_num;
+	f.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
+	f.role = turn->now.role;
+	f.pid = bpf_get_current_pid_tgid() >> 32;
+	bpf_get_current_comm(f.comm, sizeof(f.comm));
+	if (!bpf_ringbuf_output(&records, &f, sizeof(f), BPF_RB_NO_WAKEUP))
+		turn->introduced = 1; /* else: again next time */
+}
+
+/* Conditions as tcp_write_xmit() and tcp_nagle_check() have them; same in 6.1 to 7.2. */
+static __always_inline enum hold_reason reason_of(const struct sock *sk, __u32 unsent)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	__u32 window_end = BPF_CORE_READ(tp, snd_una) + BPF_CORE_READ(tp, snd_wnd);
+	__u32 in_flight = BPF_CORE_READ(tp, packets_out);
+	__u8 nagle = BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle);
+
+	if (after(BPF_CORE_READ(tp, write_seq), window_end))
+		return BPF_CORE_READ(tp, snd_wnd) ? HOLD_WINDOW : HOLD_ZERO_WINDOW;
+	if (in_flight >= BPF_CORE_READ(tp, snd_cwnd))
+		return HOLD_CWND;
+	if (nagle & TCP_NAGLE_CORK)
+		return HOLD_CORK;
+	if (!(nagle & TCP_NAGLE_OFF) && in_flight && unsent < BPF_CORE_READ(tp, mss_cache))
+		return HOLD_NAGLE;
+	return sk->sk_tsq_flags & TSQ_THROTTLED_BIT ? HOLD_TSQ : HOLD_OTHER;
+}
+
+static __always_inline int write_returned(struct sock *sk, int ret)
+{
+	struct turn *turn = turn_of(sk);
+	const struct tcp_sock *tp = (const void *)sk;
+	struct stall *stall;
+	__u32 next, end;
+
+	if (!turn || ret <= 0)
+		return 0;
+	introduce(turn, sk);
+	next = BPF_CORE_READ(tp, snd_nxt);
+	end = BPF_CORE_READ(tp, write_seq);
+	stall = stall_of(sk);
+	if (!stall)
+		return 0;
+	if (end == next) {
+		stall->held_at = 0;
+		return 0;
+	}
+	if (stall->held_at && stall->held_from == next) { /* more behind what is held already */
+		stall->held_to = end;
+		return 0;
+	}
+	stall->held_at = bpf_ktime_get_ns();
+	stall->freed_at = 0;
+	stall->held_from = next;
+	stall->held_to = end;
+	stall->in_flight = BPF_CORE_READ(tp, packets_out);
+	stall->reason = reason_of(sk, end - next);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(stall_sent, struct sock *sk, int ret, int flags)
+{
+	return write_returned(sk, ret);
+}
+
+SEC("fexit/inet_sendmsg")
+int BPF_PROG(stall_sent_fexit, struct socket *sock, struct msghdr *msg, unsigned long size, int ret)
+{
+	return write_returned(sock->sk, ret);
+}
+
+SEC("fexit/inet6_sendmsg")
+int BPF_PROG(stall_sent6_fexit, struct socket *sock, struct msghdr *msg, unsigned long size,
+	     int ret)
+{
+	return write_returned(sock->sk, ret);
+}
+
+/* A segment has found its socket, which has not looked into it yet. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(stall_in, struct sock *sk, struct sk_buff *skb)
+{
+	const struct tcp_skb_cb *cb = (const void *)skb->cb;
+	bool data = cb->end_seq != cb->seq;
+	struct stall *stall;
+	struct tcp_wire tcp;
+
+	if (!turn_of(sk))
+		return 0;
+	stall = stall_of(sk);
+	if (!stall)
+		return 0;
+	if (data && !stall->data_at)
+		stall->data_at = bpf_ktime_get_ns();
+	if (!stall->held_at ||
+	    bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
+		return 0;
+	if (after(bpf_ntohl(tcp.ack), BPF_CORE_READ((const struct tcp_sock *)sk, snd_una)))
+		stall->freed_at = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* It may expire long after its work was done: only with an ACK to send does it count. */
+SEC("tp_btf/timer_expire_entry")
+int BPF_PROG(stall_timer, struct timer_list *timer)
+{
+	const struct inet_connection_sock *icsk;
+	__u64 now = bpf_ktime_get_ns(), sk;
+
+	if (!config.delack_timer || (__u64)timer->function != config.delack_timer)
+		return 0;
+	sk = address_of(timer) -
+	     bpf_core_field_offset(struct inet_connection_sock, icsk_delack_timer);
+	icsk = (const void *)sk;
+	if (BPF_CORE_READ(icsk, icsk_ack.pending) & ICSK_ACK_TIMER)
+		bpf_map_update_elem(&fired, &sk, &now, BPF_ANY);
+	return 0;
+}
+
+/* The socket sends, and with that acknowledges what it has got. */
+static __always_inline void acknowledges(const struct turn *turn, struct stall *stall,
+					 struct sock *sk, bool data, __u64 now)
+{
+	__u64 key = address_of(sk), *at;
+
+	if (!stall->data_at)
+		return;
+	at = bpf_map_lookup_elem(&fired, &key);
+	if (at && !data && now - *at < SAME_OCCASION_NS)
+		tell(turn, &(struct stall_record){.begin = stall->data_at,
+						  .cause = *at,
+						  .end = now,
+						  .kind = STALL_DELACK});
+	if (at)
+		bpf_map_delete_elem(&fired, &key);
+	stall->data_at = 0;
+}
+
+static __always_inline enum resend_reason why_again(const struct sock *sk)
+{
+	__u8 state = BPF_CORE_READ_BITFIELD_PROBED((const struct inet_connection_sock *)sk,
+						   icsk_ca_state);
+
+	if (state == TCP_CA_LOSS)
+		return RESEND_RTO;
+	return state == TCP_CA_RECOVERY ? RESEND_FAST : RESEND_TLP;
+}
+
+/* The segment's last sequence number, and whether it carries data. */
+static __always_inline bool wire_end(const struct sk_buff *skb, __u32 *end)
+{
+	struct tcp_wire tcp;
+	__u32 headers;
+
+	*end = 0;
+	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
+		return false;
+	headers =
+		skb->transport_header - (__u32)(skb->data - skb->head) + (tcp.data_offset >> 4) * 4;
+	*end = bpf_ntohl(tcp.seq) + skb->len - headers;
+	return skb->len > headers;
+}
+
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(stall_out, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	struct turn *turn = turn_of(sk);
+	struct stall *stall;
+	__u64 now;
+	__u32 end;
+	bool data;
+
+	if (!turn)
+		return 0;
+	stall = stall_of(sk);
+	if (!stall)
+		return 0;
+	now = bpf_ktime_get_ns();
+	data = wire_end(skb, &end);
+	acknowledges(turn, stall, sk, data, now);
+	if (!data)
+		return 0;
+	if (!after(end, BPF_CORE_READ((const struct tcp_sock *)sk, snd_nxt))) {
+		tell(turn, &(struct stall_record){
+				   .end = now, .kind = STALL_RESENT, .reason = why_again(sk)});
+		return 0;
+	}
+	if (!stall->held_at || !after(end, stall->held_from))
+		return 0;
+	tell(turn, &(struct stall_record){
+			   .begin = stall->held_at,
+			   .cause = stall->freed_at && now - stall->freed_at < SAME_OCCASION_NS
+					    ? stall->freed_at
+					    : 0,
+			   .end = now,
+			   .bytes = stall->held_to - stall->held_from,
+			   .in_flight = stall->in_flight,
+			   .kind = STALL_HELD,
+			   .reason = stall->reason,
+		   });
+	stall->held_at = 0;
+	return 0;
+}

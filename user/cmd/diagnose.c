@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* layover diagnose: why small messages over TCP are slow, with evidence. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/args.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "cmd/command.h"
+#include "cmd/watching.h"
+#include "load/clock.h"
+#include "view/diagnosis.h"
+#include "view/view.h"
+
+enum { FAIL_NEVER, FAIL_IF_STALL };
+
+struct diagnose_options {
+	struct watch_filter filter;
+	const char *fail_if;
+	uint64_t time_ns;
+	bool json, all;
+};
+
+#define AT(field) offsetof(struct diagnose_options, field)
+
+static const struct setting diagnose_settings[] = {
+	{"time", 't', "TIME", "watch for TIME; default 5s", SETTING_TIME, AT(time_ns), NS_PER_S, 0,
+	 NULL},
+	{.doc = "Output:"},
+	{"all", 'a', NULL, "show healthy flows, too, when there are many", SETTING_FLAG, AT(all), 0,
+	 0, NULL},
+	{"fail-if", 0, "WHAT", "stall: exit 4 when a stall was proven", SETTING_TEXT, AT(fail_if),
+	 0, 0, NULL},
+	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
+	{0},
+};
+
+enum { HEALTHY_SHOWN = 8 }; /* more of them are only counted, unless --all */
+
+static const char doc[] =
+	"Watches the TCP flows of other programs, tells their fast turns from their slow ones, and names what the slow "
+	"ones waited for: proven when all of its evidence was seen, likely when a part was. Changes nothing.\v"
+	"Examples:\n"
+	"  layover diagnose --port 5000            the programs on both sides of that port\n"
+	"  layover diagnose --pid 1234 -t 20 -j    all flows of a process, as JSON\n";
+
+static volatile bool stopped;
+
+static void on_stop(int signal)
+{
+	(void)signal;
+	stopped = true;
+}
+
+static void parse_options(struct diagnose_options *o, int argc, char **argv)
+{
+	const struct settings parts[] = {
+		{watch_filter_settings, &o->filter}, {diagnose_settings, o}, {NULL, NULL}};
+
+	o->time_ns = 5ULL * NS_PER_S;
+	settings_parse(parts, "", doc, NULL, argc, argv);
+	if (watch_filter_finish(&o->filter))
+		exit(say_error(EXIT_USAGE, "%s", err_text(-EINVAL)));
+	if (o->fail_if && strcmp(o->fail_if, "stall") != 0)
+		exit(say_error(EXIT_USAGE, "--fail-if: '%s' is not 'stall'", o->fail_if));
+	if (!o->time_ns)
+		exit(say_error(EXIT_USAGE, "--time: there is nothing to watch in no time"));
+}
+
+/* Names of both ends; those of an end that is not seen are taken from the other one. */
+struct names_memory {
+	char client[40], server[40], client_addr[WATCHING_ADDRESS_MAX],
+		server_addr[WATCHING_ADDRESS_MAX];
+};
+
+static void name_program(const struct live_flow *flow, char *text, size_t size)
+{
+	char comm[FLOW_COMM + 1];
+
+	if (flow && flow->known)
+		snprintf(text, size, "%s[%u]", watching_comm(flow, comm), flow->who.pid);
+	else
+		snprintf(text, size, "?");
+}
+
+static struct flow_names names_of(const struct live_flow *flow, struct names_memory *m)
+{
+	const struct live_flow *client = flow->role == ROLE_CLIENT ? flow : NULL;
+	const struct live_flow *server = client ? flow->peer : flow;
+
+	name_program(client, m->client, sizeof(m->client));
+	name_program(server, m->server, sizeof(m->server));
+	watching_address(flow, flow->role == ROLE_SERVER, m->client_addr);
+	watching_address(flow, flow->role == ROLE_CLIENT, m->server_addr);
+	return (struct flow_names){m->client, m->server, m->client_addr, m->server_addr};
+}
+
+/* What was found in all flows together. */
+struct findings {
+	size_t flows, healthy, sick;
+	bool stall_proven;
+	json_t *list;
+};
+
+static bool proven(const struct diagnosis *d)
+{
+	for (int i = 0; i < d->verdict_count; i++)
+		if (d->verdicts[i].grade == GRADE_PROVEN)
+			return true;
+	return false;
+}
+
+static int judge(const struct diagnose_options *o, const struct live_flow *flow,
+		 struct findings *found)
+{
+	struct names_memory memory;
+	struct flow_names names;
+	struct diagnosis d;
+	int rc = diagnose_flow(flow, &d);
+
+	if (rc)
+		return rc;
+	names = names_of(flow, &memory);
+	found->flows++;
+	found->stall_proven |= proven(&d);
+	found->sick += d.verdict_count > 0;
+	found->healthy += d.verdict_count == 0;
+	if (found->list)
+		json_array_append_new(found->list, view_diagnosis_json(flow, &d, &names));
+	else if (d.verdict_count || o->all || found->healthy <= HEALTHY_SHOWN)
+		view_diagnosis_text(flow, &d, &names);
+	return 0;
+}
+
+static int judge_all(const struct diagnose_options *o, const struct watching *w,
+		     struct findings *found)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < w->live.count; i++) {
+		const struct live_flow *flow = w->live.flows[i];
+
+		if (flow->role == ROLE_SERVER && flow->peer)
+			continue; /* judged with its client */
+		if ((flow->turn_count || flow->one_way) && watch_filter_fits(&o->filter, flow))
+			rc = judge(o, flow, found);
+	}
+	return rc;
+}
+
+static int print_json(const struct watching *w, const struct findings *found)
+{
+	json_t *out = view_json_header("diagnose");
+	struct collect_counters counters;
+
+	collect_counters(w->collect, &counters);
+	json_object_set_new(out, "flows", found->list);
+	json_object_set_new(out, "healthy", json_boolean(found->sick == 0));
+	json_object_set_new(out, "counters",
+			    json_pack("{s:I, s:I, s:I}", "dropped", (json_int_t)counters.dropped,
+				      "left_out", (json_int_t)w->live.left_out, "recursion_misses",
+				      (json_int_t)counters.recursion_misses));
+	return view_json_print(out);
+}
+
+static int print_text(const struct watching *w, const struct findings *found)
+{
+	struct collect_counters counters;
+
+	collect_counters(w->collect, &counters);
+	printf("%zu flow%s: %zu with a cause of waiting, %zu healthy; dropped %llu, left out %llu\n",
+	       found->flows, found->flows == 1 ? "" : "s", found->sick, found->healthy,
+	       (unsigned long long)counters.dropped, (unsigned long long)w->live.left_out);
+	if (!w->delack_seen)
+		printf("The kernel does not tell where its delayed-ACK timer is (/proc/kallsyms): delayed_ack is "
+		       "never proven.\n");
+	return 0;
+}
+
+static int diagnose(const struct diagnose_options *o, struct watching *w)
+{
+	struct findings found = {.list = o->json ? json_array() : NULL};
+	int rc = watching_gather(w, o->time_ns, &stopped, true);
+
+	if (!rc)
+		rc = judge_all(o, w, &found);
+	if (rc)
+		return say_error(EXIT_FAILED, "%s", err_text(rc));
+	if (!found.flows)
+		return say_error(EXIT_FAILED,
+				 "nothing was seen: no TCP flow that fits had a turn in that time");
+	rc = o->json ? print_json(w, &found) : print_text(w, &found);
+	if (rc)
+		return say_error(EXIT_FAILED, "%s", err_text(rc));
+	return o->fail_if && found.stall_proven ? EXIT_LIMIT : EXIT_OK;
+}
+
+int cmd_diagnose(int argc, char **argv)
+{
+	struct diagnose_options o = {0};
+	struct watching w = {0};
+	int rc, code;
+
+	parse_options(&o, argc, argv);
+	signal(SIGINT, on_stop);
+	signal(SIGTERM, on_stop);
+	rc = watching_open(&w, &o.filter);
+	code = rc ? say_error(EXIT_CANNOT, "flows cannot be watched: %s", err_text(rc))
+		  : diagnose(&o, &w);
+	watching_close(&w);
+	return code;
+}
