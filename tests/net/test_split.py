@@ -230,12 +230,6 @@ def without(stages, hook):
 wholes = {}  # medians with all hooks
 
 
-def usual_medians(result):
-    """Of the stages that are no exception."""
-    many = result["rtt"]["count"] / 5
-    return {key: stage["p50_ns"] for key, stage in result["stages"].items() if stage["count"] > many}
-
-
 @pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
 @pytest.mark.parametrize("hook", MEETING)
 def test_any_hook_may_be_missing(tmp_path, proto, hook):
@@ -246,16 +240,17 @@ def test_any_hook_may_be_missing(tmp_path, proto, hook):
     all_hooks = "+send_enter,+copy"
 
     def check():
-        whole = wholes.pop(bool(proto), None) or usual_medians(lab(tmp_path, *options, all_hooks))
+        whole = wholes.pop(bool(proto), None) or medians(lab(tmp_path, *options, all_hooks))
         expected = whole
         for each in off:
             expected = without(expected, each)
         result = lab(tmp_path, *options, f"{all_hooks},-{hook}")
         assert_exact(result, 503)
-        seen = usual_medians(result)
-        assert list(seen) == list(expected)
-        wrong = {key: (ns, expected[key]) for key, ns in seen.items() if abs(ns - expected[key]) > 2000 * SLACK}
-        assert not wrong
+        seen = medians(result)
+        assert not (whole.keys() - expected.keys()) & seen.keys()
+        # A stage that few trips pass may be missing: its median is 0 anyway.
+        both = {key: (seen.get(key, 0), expected.get(key, 0)) for key in seen.keys() | expected.keys()}
+        assert not {key: pair for key, pair in both.items() if abs(pair[0] - pair[1]) > 2000 * SLACK}
         wholes[bool(proto)] = whole  # good enough for the next hook, too
     steady(check)
 

@@ -190,7 +190,7 @@ def test_busy_polling(machine, proto):
     result = covered(lambda: machine.ping(machine.guest.peer_address, "-i", 503, *proto))
     machine.guest.check("echo 0 >/proc/sys/net/core/busy_read")
     assert_exact(result, 503)
-    assert result["stages"]["client.wakeup"]["count"] < 0.3 * 503
+    assert result["stages"].get("client.wakeup", {"count": 0})["count"] < 0.3 * 503
 
 
 @pytest.mark.only(machine="igb")
