@@ -19,7 +19,8 @@ struct table {
 		void *into;
 	} rows[ROWS_MAX];
 	int n;
-	const char **argument;
+	const char **words; /* of the arguments */
+	int max, count;
 };
 
 static void fill(struct table *t, const struct settings *parts)
@@ -94,12 +95,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct table *t = state->input;
 
 	if (key == ARGP_KEY_ARG) {
-		if (!t->argument)
+		if (!t->max)
 			return -err_set(-EINVAL, "%s takes no argument, got '%s'", state->name,
 					text);
-		if (*t->argument)
-			return -err_set(-EINVAL, "one argument only, not '%s'", text);
-		*t->argument = text;
+		if (t->count == t->max)
+			return -err_set(-EINVAL, "%s only, not '%s'",
+					t->max == 1 ? "one argument" : "so many arguments", text);
+		t->words[t->count++] = text;
 		return 0;
 	}
 	for (int i = 0; i < t->n; i++)
@@ -108,13 +110,20 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-void settings_parse(const struct settings *parts, const char *args_doc, const char *doc,
-		    const char **argument, int argc, char **argv)
+int settings_parse_words(const struct settings *parts, const char *args_doc, const char *doc,
+			 const char **words, int max, int argc, char **argv)
 {
-	struct table table = {.argument = argument};
+	struct table table = {.words = words, .max = max};
 	struct argp argp = {
 		.options = table.options, .parser = parse, .args_doc = args_doc, .doc = doc};
 
 	fill(&table, parts);
 	args_parse(&argp, argc, argv, &table);
+	return table.count;
+}
+
+void settings_parse(const struct settings *parts, const char *args_doc, const char *doc,
+		    const char **argument, int argc, char **argv)
+{
+	settings_parse_words(parts, args_doc, doc, argument, argument != NULL, argc, argv);
 }

@@ -50,4 +50,8 @@ enum { SETTINGS_PARTS_MAX = 8 };
 void settings_parse(const struct settings *parts, const char *args_doc, const char *doc,
 		    const char **argument, int argc, char **argv);
 
+/* The same with up to max arguments, into words. Returns how many there were. */
+int settings_parse_words(const struct settings *parts, const char *args_doc, const char *doc,
+			 const char **words, int max, int argc, char **argv);
+
 #endif

@@ -16,6 +16,7 @@ int cmd_ping(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
+int cmd_irq(int argc, char **argv);
 int cmd_stages(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
