@@ -38,9 +38,10 @@ BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-u
 
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_OBJ  := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.o)
-# The counter of system calls is loaded by itself, all other programs are one object.
-CALLS_OBJ := $(BUILD)/bpf/calls.o
-SKEL     := $(BUILD)/gen/layover.skel.h $(BUILD)/gen/calls.skel.h
+# These are loaded by themselves, all other programs are one object.
+ALONE    := calls lose
+ALONE_OBJ := $(ALONE:%=$(BUILD)/bpf/%.o)
+SKEL     := $(BUILD)/gen/layover.skel.h $(ALONE:%=$(BUILD)/gen/%.skel.h)
 USER_SRC := $(wildcard user/*.c user/*/*.c)
 USER_OBJ := $(USER_SRC:user/%.c=$(BUILD)/obj/%.o)
 LIB_OBJ  := $(filter-out $(BUILD)/obj/main.o,$(USER_OBJ))
@@ -53,7 +54,7 @@ TEST_BPF_OBJ := $(TEST_BPF_SRC:tests/net/bpf/%.bpf.c=$(BUILD)/test-bpf/%.o)
 TEST_BIN_SRC := $(wildcard tests/net/*.c)
 TEST_BIN := $(TEST_BIN_SRC:tests/net/%.c=$(BUILD)/test-bin/%)
 MAN_SRC  := $(wildcard docs/man/*.rst)
-MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%)
+MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%) $(BUILD)/man/layover-causes.7
 
 .PHONY: all build help deps demo test test-unit test-needs test-net test-vm vm-deps vm-shell \
         bench lint lint-sources format install clean man
@@ -93,11 +94,11 @@ $(BUILD)/bpf/%.o: bpf/%.bpf.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
-$(BUILD)/bpf/layover.linked: $(filter-out $(CALLS_OBJ),$(BPF_OBJ))
+$(BUILD)/bpf/layover.linked: $(filter-out $(ALONE_OBJ),$(BPF_OBJ))
 	$(call say,LINK)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(BUILD)/bpf/calls.linked: $(CALLS_OBJ)
+$(ALONE:%=$(BUILD)/bpf/%.linked): $(BUILD)/bpf/%.linked: $(BUILD)/bpf/%.o
 	$(call say,LINK)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
@@ -141,6 +142,11 @@ $(BUILD)/man/%: docs/man/%.rst
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
 	$(Q)rst2man $< $@
+
+$(BUILD)/man/layover-causes.7: bpf/abi/causes.def tools/causes.py
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/causes.py $< >$@.rst && rst2man $@.rst $@
 
 man: $(MAN)
 
@@ -213,9 +219,10 @@ format:
 	$(Q)find user bpf tests tools -name '*.[ch]' | xargs clang-format -i
 
 install: $(BUILD)/layover $(MAN)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/man/man7)
 	install -m 755 $(BUILD)/layover $(DESTDIR)$(PREFIX)/bin/layover
-	$(if $(MAN),install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1/)
+	install -m 644 $(filter %.1,$(MAN)) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(filter %.7,$(MAN)) $(DESTDIR)$(PREFIX)/share/man/man7/
 
 clean:
 	rm -rf build

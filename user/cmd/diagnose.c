@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/scenarios.h"
 #include "cmd/watching.h"
 #include "load/clock.h"
+#include "load/server.h"
 #include "view/diagnosis.h"
 #include "view/view.h"
 
@@ -19,7 +21,8 @@ enum { FAIL_NEVER, FAIL_IF_STALL };
 
 struct diagnose_options {
 	struct watch_filter filter;
-	const char *fail_if;
+	const char *fail_if, *lab;
+	const struct scenario *scenario; /* of the lab, NULL: other programs */
 	uint64_t time_ns;
 	bool json, all;
 };
@@ -27,6 +30,9 @@ struct diagnose_options {
 #define AT(field) offsetof(struct diagnose_options, field)
 
 static const struct setting diagnose_settings[] = {
+	{"lab", 0, "SCENARIO",
+	 "watch a flow made on purpose in two network namespaces instead; 'list' lists them (needs root)",
+	 SETTING_TEXT, AT(lab), 0, 0, NULL},
 	{"time", 't', "TIME", "watch for TIME; default 5s", SETTING_TIME, AT(time_ns), NS_PER_S, 0,
 	 NULL},
 	{.doc = "Output:"},
@@ -55,6 +61,17 @@ static void on_stop(int signal)
 	stopped = true;
 }
 
+/* An exit code. */
+static int list_scenarios(const char *name)
+{
+	if (strcmp(name, "list") != 0)
+		return say_error(EXIT_USAGE,
+				 "--lab: there is no scenario '%s'; '--lab list' lists them", name);
+	for (const struct scenario *s = scenarios; s->name; s++)
+		printf("%-26s %s\n", s->name, s->text);
+	return EXIT_OK;
+}
+
 static void parse_options(struct diagnose_options *o, int argc, char **argv)
 {
 	const struct settings parts[] = {
@@ -66,6 +83,10 @@ static void parse_options(struct diagnose_options *o, int argc, char **argv)
 		exit(say_error(EXIT_USAGE, "%s", err_text(-EINVAL)));
 	if (o->fail_if && strcmp(o->fail_if, "stall") != 0)
 		exit(say_error(EXIT_USAGE, "--fail-if: '%s' is not 'stall'", o->fail_if));
+	if (o->lab && !(o->scenario = scenario_by_name(o->lab)))
+		exit(list_scenarios(o->lab));
+	if (o->scenario)
+		o->filter.port = SERVER_PORT;
 	if (!o->time_ns)
 		exit(say_error(EXIT_USAGE, "--time: there is nothing to watch in no time"));
 }
@@ -202,14 +223,21 @@ int cmd_diagnose(int argc, char **argv)
 {
 	struct diagnose_options o = {0};
 	struct watching w = {0};
+	struct scene scene = {.lab = LAB_NONE};
 	int rc, code;
 
 	parse_options(&o, argc, argv);
 	signal(SIGINT, on_stop);
 	signal(SIGTERM, on_stop);
+	rc = o.scenario ? scene_start(&scene, o.scenario) : 0;
+	if (rc)
+		return say_error(rc == -EPERM ? EXIT_CANNOT : EXIT_FAILED, "%s", err_text(rc));
+	if (o.scenario)
+		o.filter.netns = scene_namespace(&scene);
 	rc = watching_open(&w, &o.filter);
 	code = rc ? say_error(EXIT_CANNOT, "flows cannot be watched: %s", err_text(rc))
 		  : diagnose(&o, &w);
 	watching_close(&w);
+	scene_end(&scene);
 	return code;
 }

@@ -20,7 +20,9 @@ enum {
 	GAP_RATIO = 4,        /* neighbours that are so far apart belong to different clusters */
 	TURNS_MIN = 3,        /* fewer are chance */
 	EVIDENT_PERMILLE = 5, /* of all turns, for a cause that was seen at work */
-	STAGE_PERMILLE = 50,  /* the same for one that is told by where the time went */
+	STAGE_PERMILLE = 50,  /* the same for one that is told by where the time went … */
+	STAGE_PERCENT = 50,   /* … unless it has so much of the time of all turns */
+	SLOW_PERCENT = 5,     /* of the slow turns' time: less is not worth a word */
 };
 
 #define ACK_WAIT_MIN_NS                                                                            \
@@ -32,7 +34,6 @@ struct tally {
 	size_t turns, proven;
 	uint64_t *waits;
 	uint64_t sum_ns;
-	bool client_end;
 	const char *evidence;
 };
 
@@ -41,7 +42,8 @@ struct work {
 	struct diagnosis *out;
 	uint64_t slow_from; /* turns from this long on are the slow ones */
 	uint64_t slow_sum;
-	struct tally tallies[CAUSES];
+	uint64_t all_sum;
+	struct tally tallies[CAUSES][2];    /* by the end that must change: server, client */
 	bool *explained;                    /* by turn */
 	const struct stall_record *typical; /* the hold of a slow turn */
 	const struct live_turn *typical_turn;
@@ -109,6 +111,7 @@ static int find_clusters(struct work *w)
 	for (size_t i = 0; i < n; i++) {
 		out->slow += sorted[i]->took_ns >= w->slow_from;
 		w->slow_sum += sorted[i]->took_ns >= w->slow_from ? sorted[i]->took_ns : 0;
+		w->all_sum += sorted[i]->took_ns;
 	}
 	free(sorted);
 	return 0;
@@ -119,7 +122,8 @@ static int find_clusters(struct work *w)
 static int count(struct work *w, enum cause cause, bool sender_is_client, bool proven,
 		 uint64_t wait_ns, const char *evidence)
 {
-	struct tally *t = &w->tallies[cause];
+	bool client_end = (cause_infos[cause].end == END_SENDER) == sender_is_client;
+	struct tally *t = &w->tallies[cause][client_end];
 
 	if (!t->waits)
 		t->waits = calloc(2 * w->flow->turn_count + 2, sizeof(*t->waits));
@@ -130,7 +134,6 @@ static int count(struct work *w, enum cause cause, bool sender_is_client, bool p
 	t->waits[t->turns++] = wait_ns;
 	t->sum_ns += wait_ns;
 	t->proven += proven;
-	t->client_end = (cause_infos[cause].end == END_SENDER) == sender_is_client;
 	t->evidence = evidence;
 	return 0;
 }
@@ -157,26 +160,27 @@ static long slow_turn_at(const struct work *w, uint64_t ns)
 
 static const struct {
 	enum cause cause;
+	int share; /* the wait is at least one of so many parts of the turn */
 	bool always; /* the reason itself is the proof; else what ended the hold must have been seen as well */
 	const char *proven, *likely;
 } holds[HOLD_REASONS] = {
-	[HOLD_WINDOW] = {CAUSE_receive_window, true,
+	[HOLD_WINDOW] = {CAUSE_receive_window, 20, true,
 			 "when the write returned, unsent bytes lay beyond the receiver's window",
 			 NULL},
-	[HOLD_ZERO_WINDOW] = {CAUSE_zero_window, true,
+	[HOLD_ZERO_WINDOW] = {CAUSE_zero_window, 20, true,
 			      "when the write returned, the receiver's window was 0", NULL},
 	[HOLD_CWND] =
-		{CAUSE_congestion_window, true,
+		{CAUSE_congestion_window, 20, true,
 		 "when the write returned, as many packets were under way as the congestion window allows",
 		 NULL},
-	[HOLD_CORK] = {CAUSE_cork, true,
+	[HOLD_CORK] = {CAUSE_cork, 4, true,
 		       "when the write returned, the socket was corked and had unsent bytes", NULL},
 	[HOLD_NAGLE] =
-		{CAUSE_nagle, false,
+		{CAUSE_nagle, 4, false,
 		 "a small write returned with its bytes unsent and earlier ones not acknowledged, without TCP_NODELAY; "
 		 "they left when the acknowledgement arrived",
 		 "a small write returned with its bytes unsent and earlier ones not acknowledged, without TCP_NODELAY"},
-	[HOLD_TSQ] = {CAUSE_small_queue, true,
+	[HOLD_TSQ] = {CAUSE_small_queue, 4, true,
 		      "when the write returned, the socket was throttled (TSQ)", NULL},
 };
 
@@ -219,7 +223,8 @@ static int judge_hold(struct work *w, const struct live_flow *other,
 	bool proven = holds[held->reason].always || held->cause;
 	int rc;
 
-	if (turn < 0 || !holds[held->reason].proven || 4 * wait < w->flow->turns[turn].took_ns)
+	if (turn < 0 || !holds[held->reason].proven ||
+	    (uint64_t)holds[held->reason].share * wait < w->flow->turns[turn].took_ns)
 		return 0;
 	rc = count(w, holds[held->reason].cause, sender_is_client, proven, wait,
 		   proven ? holds[held->reason].proven : holds[held->reason].likely);
@@ -233,6 +238,15 @@ static int judge_hold(struct work *w, const struct live_flow *other,
 	return rc;
 }
 
+/* A first copy that was dropped before the device layer was never seen: then the time until the second counts as held. */
+static uint64_t lost_time(const struct trip *trip, bool client)
+{
+	const uint64_t *ns = trip->stage_ns;
+
+	return client ? ns[STAGE_client_retrans] + ns[STAGE_client_held]
+		      : ns[STAGE_server_retrans] + ns[STAGE_server_held];
+}
+
 static int judge_resend(struct work *w, const struct stall_record *resent, bool sender_is_client)
 {
 	static const enum cause causes[RESEND_REASONS] = {CAUSE_rto, CAUSE_tail_loss,
@@ -243,12 +257,17 @@ static int judge_resend(struct work *w, const struct stall_record *resent, bool 
 		"known bytes were sent again during recovery",
 	};
 	long turn = slow_turn_at(w, resent->end);
+	uint64_t lost;
 
 	if (turn < 0 || w->explained[turn])
 		return 0;
+	/* The other end may send again as well, because its acknowledgement was lost along: that is no cause. */
+	lost = lost_time(&w->flow->turns[turn].trip, sender_is_client);
+	if (4 * lost < w->flow->turns[turn].took_ns)
+		return 0;
 	w->explained[turn] = true;
-	return count(w, causes[resent->reason], sender_is_client, true,
-		     resent->end - w->flow->turns[turn].start_ns, evidence[resent->reason]);
+	return count(w, causes[resent->reason], sender_is_client, true, lost,
+		     evidence[resent->reason]);
 }
 
 /* The stalls of one end; other is the far end, NULL: not seen. */
@@ -365,22 +384,33 @@ static int by_time_lost(const void *a, const void *b)
 	return (x->saving < y->saving) - (x->saving > y->saving);
 }
 
+static bool worth_a_word(const struct work *w, enum cause cause, const struct tally *t)
+{
+	size_t all = w->flow->turn_count;
+
+	if (t->turns < TURNS_MIN || 100 * t->sum_ns < SLOW_PERCENT * w->slow_sum)
+		return false;
+	if (!told_by_stage(cause))
+		return 1000 * t->turns >= EVIDENT_PERMILLE * all;
+	return 1000 * t->turns >= STAGE_PERMILLE * all ||
+	       100 * t->sum_ns >= STAGE_PERCENT * w->all_sum;
+}
+
 static void conclude(struct work *w)
 {
 	struct diagnosis *out = w->out;
 
-	for (int cause = 0; cause < CAUSES; cause++) {
-		struct tally *t = &w->tallies[cause];
-		size_t least = w->flow->turn_count *
-			       (told_by_stage(cause) ? STAGE_PERMILLE : EVIDENT_PERMILLE) / 1000;
+	for (int i = 0; i < 2 * CAUSES; i++) {
+		enum cause cause = (enum cause)(i / 2);
+		struct tally *t = &w->tallies[cause][i % 2];
 
-		if (t->turns < TURNS_MIN || t->turns < least)
+		if (!worth_a_word(w, cause, t))
 			continue;
 		qsort(t->waits, t->turns, sizeof(*t->waits), by_value);
 		out->verdicts[out->verdict_count++] = (struct verdict){
 			.cause = cause,
 			.grade = 2 * t->proven > t->turns ? GRADE_PROVEN : GRADE_LIKELY,
-			.client_end = t->client_end,
+			.client_end = i % 2,
 			.turns = t->turns,
 			.wait_ns = t->waits[t->turns / 2],
 			.saving = w->slow_sum ? (double)t->sum_ns / (double)w->slow_sum : 0,
@@ -450,8 +480,8 @@ int diagnose_flow(const struct live_flow *flow, struct diagnosis *out)
 		conclude(&w);
 		tell_moments(&w);
 	}
-	for (int cause = 0; cause < CAUSES; cause++)
-		free(w.tallies[cause].waits);
+	for (int i = 0; i < 2 * CAUSES; i++)
+		free(w.tallies[i / 2][i % 2].waits);
 	free(w.explained);
 	return rc;
 }

@@ -58,9 +58,9 @@ enum { MOMENTS_MAX = 12 };
 struct diagnosis {
 	struct cluster clusters[CLUSTERS_MAX]; /* fast first; a single one is [0] */
 	int cluster_count;
-	size_t slow; /* turns that are slow */
-	struct verdict verdicts[CAUSES];
-	int verdict_count; /* 0: healthy, as far as can be told */
+	size_t slow;                         /* turns that are slow */
+	struct verdict verdicts[2 * CAUSES]; /* what took most time first */
+	int verdict_count;                   /* 0: healthy, as far as can be told */
 	struct moment moments[MOMENTS_MAX];
 	int moment_count;
 };

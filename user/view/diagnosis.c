@@ -51,9 +51,8 @@ static void print_verdict(const struct verdict *v, const struct flow_names *name
 	const struct cause_info *info = &cause_infos[v->cause];
 	char change[256];
 
-	printf("\n  %s (%s): %zu turns, typically %.1f ms, %.0f %% of the slow turns' time\n",
-	       info->key, grade_names[v->grade], v->turns, (double)v->wait_ns / 1e6,
-	       v->saving * 100);
+	printf("\n  %s (%s): %zu turns, typically %.1f ms, %.0f %% of the slow time\n", info->key,
+	       grade_names[v->grade], v->turns, (double)v->wait_ns / 1e6, v->saving * 100);
 	print_fact("what", info->text);
 	print_fact("evidence", v->evidence);
 	snprintf(change, sizeof(change), "%s: %s", end_name(v->client_end, names), info->remedy);

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""watch and diagnose: other programs' flows, the causes of their waits, each made on purpose."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from conftest import LAYOVER, inside, layover, ok, serve, started
+from test_driver import fails
+
+two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+
+# A command channel as others write it: a header, then a body.
+SERVER = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], 5000))
+print("ready", flush=True)
+while True:
+    conn, _ = listener.accept()
+    import threading
+    def talk(conn):
+        while True:
+            need, data = 40, b""
+            while len(data) < need:
+                more = conn.recv(need - len(data))
+                if not more:
+                    return
+                data += more
+            conn.sendall(data)
+    threading.Thread(target=talk, args=(conn,), daemon=True).start()
+"""
+CLIENT = """
+import socket, sys, time
+conn = socket.create_connection((sys.argv[1], 5000))
+if sys.argv[2] == "nodelay":
+    conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+end = time.monotonic() + float(sys.argv[3])
+print("ready", flush=True)
+while time.monotonic() < end:
+    if sys.argv[2] == "one":
+        conn.sendall(b"x" * 40)
+    else:
+        conn.sendall(b"x" * 20)
+        conn.sendall(b"y" * 20)
+    need = 40
+    while need:
+        need -= len(conn.recv(need))
+    time.sleep(0.001)
+"""
+
+
+def diagnose(*args, seconds=2, code=0):
+    done = layover("diagnose", "-j", "-t", seconds, *args, timeout=40)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def causes(flow):
+    return {(cause["cause"], cause["grade"]) for cause in flow["causes"]}
+
+
+@contextmanager
+def program(netns, script, *args):
+    with started(sys.executable, "-c", script, *args, netns=netns) as child:
+        assert child.stdout.readline() == "ready\n"
+        yield child
+
+
+def known(flow):
+    """Without the waits for a CPU that others on this machine cause: they are real, but not the scenario's."""
+    return {(cause["cause"], cause["grade"]) for cause in flow["causes"]
+            if cause["cause"] != "run_queue" or cause["saving"] > 0.25}
+
+
+def scenario(name, seconds=3):
+    out = diagnose("--lab", name, seconds=seconds)
+    assert len(out["flows"]) == 1 and out["counters"]["dropped"] == 0, out
+    flow = out["flows"][0]
+    assert flow["both_ends"] and flow["turns"] > 5
+    return flow
+
+
+@pytest.mark.parametrize("name", ["healthy", "write-write-read-nodelay", "one-write"])
+def test_healthy(name):
+    flow = scenario(name)
+    assert flow["healthy"] and not flow["causes"], flow
+
+
+def test_write_write_read():
+    flow = scenario("write-write-read")
+    assert causes(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}, flow
+    ends = {cause["cause"]: cause["end"] for cause in flow["causes"]}
+    assert ends == {"nagle": "client", "delayed_ack": "server"}
+    for cause in flow["causes"]:
+        assert 35e6 < cause["wait_p50_ns"] < 60e6 and cause["saving"] > 0.9, cause
+    slow = flow["clusters"][-1]
+    assert (slow["speed"], slow["writes"], slow["sent_bytes"], slow["received_bytes"]) == ("slow", 2, 40, 40)
+    # Both ends, in the order of things.
+    story = [(moment["end"], moment["what"]) for moment in flow["timeline"]]
+    assert [end for end, _ in story][-5:] == ["server", "server", "client", "client", "client"], story
+    times = [moment["at_ns"] for moment in flow["timeline"]]
+    assert times == sorted(times) and times[-1] - times[0] > 35e6
+    words = " ".join(what for _, what in story)
+    for word in ("held back", "put off", "timer fires", "held bytes leave", "reply is received"):
+        assert word in words, story
+
+
+def test_reply_in_two_writes():
+    flow = scenario("reply-in-two-writes")
+    assert causes(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}, flow
+    assert {cause["cause"]: cause["end"] for cause in flow["causes"]} == {"nagle": "server", "delayed_ack": "client"}
+
+
+@pytest.mark.parametrize("name,cause,end,low,high", [
+    ("slow-server", "slow_server", "server", 2.9e6, 6e6),
+    ("loss", "tail_loss", "client", 150e6, 400e6),
+    ("tbf", "qdisc", "client", 1e6, 50e6),
+    pytest.param("cpu-hog", "run_queue", "server", 5e6, 40e6, marks=two_cpus),
+])
+def test_one_cause(name, cause, end, low, high):
+    flow = scenario(name)
+    assert known(flow) == {(cause, "proven")}, flow
+    assert flow["causes"][0]["end"] == end and low < flow["causes"][0]["wait_p50_ns"] < high, flow
+
+
+def test_cork_on_both_ends():
+    flow = scenario("cork", seconds=4)
+    assert causes(flow) == {("cork", "proven")}, flow
+    assert {cause["end"] for cause in flow["causes"]} == {"client", "server"}
+    assert all(150e6 < cause["wait_p50_ns"] < 450e6 for cause in flow["causes"])
+
+
+def test_other_programs(pair):
+    """The sick pair among healthy ones on the same port, all running before the hooks were there."""
+    with program(pair.server, SERVER, pair.server_addr), \
+            program(pair.client, CLIENT, pair.server_addr, "two", "8") as sick, \
+            program(pair.client, CLIENT, pair.server_addr, "nodelay", "8"), \
+            program(pair.client, CLIENT, pair.server_addr, "one", "8"):
+        out = diagnose("--port", 5000, "--netns", namespace_number(pair.client), seconds=3)
+    assert len(out["flows"]) == 3 and not out["healthy"]
+    ill = [flow for flow in out["flows"] if not flow["healthy"]]
+    assert len(ill) == 1 and f"[{sick.pid}]" in ill[0]["client"], out
+    assert causes(ill[0]) == {("nagle", "proven"), ("delayed_ack", "proven")}
+
+
+def test_exit_4_for_a_proven_stall(pair):
+    with program(pair.server, SERVER, pair.server_addr), program(pair.client, CLIENT, pair.server_addr, "two", "9"):
+        assert not diagnose("--port", 5000, "--netns", namespace_number(pair.client), "--fail-if", "stall", code=4)["healthy"]
+    with program(pair.server, SERVER, pair.server_addr), program(pair.client, CLIENT, pair.server_addr, "one", "9"):
+        assert diagnose("--port", 5000, "--netns", namespace_number(pair.client), "--fail-if", "stall", code=0)["healthy"]
+
+
+def test_text_fits_a_terminal():
+    done = layover("diagnose", "--lab", "write-write-read", "-t", 1)
+    assert done.returncode == 0
+    assert all(len(line) < 80 for line in done.stdout.splitlines()), done.stdout
+    for word in ("nagle (proven)", "delayed_ack (proven)", "TCP_NODELAY", "the delayed-ACK timer fires"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize("args,words", [(["--lab", "nonsense"], ["scenario", "--lab list"]), (["--port", "0"], ["--port"]),
+                                        (["--addr", "x"], ["IPv4 or IPv6"]), (["--fail-if", "rain"], ["stall"]),
+                                        (["-t", "0"], ["--time"]), (["x"], ["no argument"])])
+def test_bad_lines(args, words):
+    fails(layover("diagnose", *args), 2, *words)
+
+
+def test_nothing_to_see():
+    fails(layover("diagnose", "--port", 9, "-t", "200ms"), 1, "nothing was seen")
+
+
+def watch(*args):
+    return [json.loads(line) for line in ok(LAYOVER, "watch", "-j", *args, timeout=30).splitlines()]
+
+
+def namespace_number(netns):
+    return os.stat(f"/run/netns/{netns}").st_ino
+
+
+def test_watch_counts_every_turn(pair):
+    """The driver knows how many trips there were."""
+    with serve(pair.server, pair.server_addr), \
+            started(LAYOVER, "watch", "-j", "--port", "7117", "-i", "500ms", "--netns",
+                    str(namespace_number(pair.client))) as watcher:
+        time.sleep(1.5)
+        trips = json.loads(ok(LAYOVER, "ping", "--no-split", "-j", pair.server_addr, "-i", 5003, "-w", 0,
+                              netns=pair.client))["rtt"]
+        time.sleep(1)
+        watcher.send_signal(signal.SIGINT)
+        lines = [json.loads(line) for line in watcher.communicate(timeout=10)[0].splitlines()]
+    flows = [flow for line in lines for flow in line["flows"] if flow["role"] == "client" and flow["turn"]["count"] > 50]
+    count = sum(flow["turn"]["count"] for flow in flows)
+    # 16 unmeasured trips precede each block; a client's last turn is told when the next one begins.
+    assert 5003 <= count <= 5003 + 16 * 60, count
+    longest = max(flow["turn"]["max_ns"] for flow in flows)
+    assert longest <= trips["max_ns"] * 3 + 10e6
+    for flow in flows:
+        assert abs(sum(stage["share"] for stage in flow["stages"]) - 1) < 1e-6
+
+
+def test_watch_filters(pair):
+    with program(pair.server, SERVER, pair.server_addr) as server, \
+            program(pair.client, CLIENT, pair.server_addr, "one", "10") as client:
+        for args, seen in ((["--pid", client.pid], True), (["--pid", server.pid], True), (["--pid", os.getpid()], False),
+                           (["--addr", pair.client_addr], True), (["--addr", "192.0.2.9"], False),
+                           (["--comm", "nosuch"], False)):
+            flows = watch("-n", 1, "-i", "700ms", "--port", 5000, *args)[0]["flows"]
+            assert bool(flows) == seen, (args, flows)
+            for flow in flows:
+                assert flow["turn"]["count"] > 50 and flow["both_ends"] and flow["remote"] == f"{pair.server_addr}:5000"
+
+
+def test_a_server_alone_is_told_so(pair):
+    """The client's host cannot be seen: here it is a client whose flow has no turns of its own to match."""
+    with program(pair.server, SERVER, pair.server_addr), program(pair.client, CLIENT, pair.server_addr, "two", "6"):
+        text = ok(LAYOVER, "watch", "-n", 1, "-i", "700ms", "--port", 5000, "-s")
+    assert "client.held" in text and all(len(line) < 100 for line in text.splitlines())
+
+
+def test_one_way_flows_are_not_forced_into_turns(pair):
+    with serve(pair.server, pair.server_addr), \
+            started(LAYOVER, "load", pair.server_addr, "-j", "-m", "100", "-r", "2000", "-t", "5", netns=pair.client):
+        time.sleep(1)
+        flows = watch("-n", 1, "-i", "1s", "--port", 7117, "--netns", namespace_number(pair.client))[0]["flows"]
+    bulk = [flow for flow in flows if flow["turn"]["count"] == 0 or flow["one_way"] > 0]
+    assert not [flow for flow in flows if flow["turn"]["count"] > 1500], flows
+    assert bulk or not flows, flows
+
+
+def test_without_privileges():
+    drop = ["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+    for command in ("watch", "diagnose"):
+        done = subprocess.run(inside(None, [*drop, LAYOVER, command, "--port", "1"]), capture_output=True, text=True,
+                              timeout=20, check=False)
+        assert done.returncode == 3 and "setcap" in done.stderr, done.stderr
