@@ -37,12 +37,14 @@ class TwoHosts:
         self.serve(PORT)
 
     def serve(self, port, user=(), binary=LAYOVER):
-        words = (*user, "/lab/layover" if self.far else binary, "serve", self.target, "-p", port)
+        serve = ("serve", self.target, "-p", str(port))
         if self.far:
-            self.far.check(f"setsid {' '.join(map(str, words))} >/tmp/{port} 2>&1 </dev/null &")
+            # setsid is busybox's, which would take its own setpriv.
+            words = " ".join((*user, "setsid", "/lab/layover", *serve))
+            self.far.check(f"{words} >/tmp/{port} 2>&1 </dev/null &")
             self.far.check(f"until grep -q serving /tmp/{port}; do sleep 0.1; done")
         else:
-            self.servers.append(self.lab.network.popen(*words, stdout=-1))
+            self.servers.append(self.lab.network.popen(*user, binary, *serve, stdout=-1))
             assert self.servers[-1].stdout.readline().startswith(b"serving on")
 
     def stop(self):
