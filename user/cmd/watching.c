@@ -163,6 +163,6 @@ const char *watching_comm(const struct live_flow *flow, char *text)
 				  : '?';
 	text[n] = '\0';
 	if (!n)
-		strcpy(text, "?");
+		snprintf(text, FLOW_COMM + 1, "?");
 	return text;
 }

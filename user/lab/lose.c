@@ -16,11 +16,14 @@
 /* libbpf asks its own namespace's devices. The kernel keeps the program as long as the device has it. */
 static int attach_here(struct lose_bpf *skel)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)if_nametoindex(LAB_INTERFACE),
-		    .attach_point = BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = bpf_program__fd(skel->progs.lose_some));
-	int rc = bpf_tc_hook_create(&hook);
+	LIBBPF_OPTS(bpf_tc_hook, hook);
+	LIBBPF_OPTS(bpf_tc_opts, options);
+	int rc;
 
+	hook.ifindex = (int)if_nametoindex(LAB_INTERFACE);
+	hook.attach_point = BPF_TC_INGRESS;
+	options.prog_fd = bpf_program__fd(skel->progs.lose_some);
+	rc = bpf_tc_hook_create(&hook);
 	return rc && rc != -EEXIST ? rc : bpf_tc_attach(&hook, &options);
 }
 

@@ -43,6 +43,7 @@ struct work {
 	uint64_t slow_from; /* turns from this long on are the slow ones */
 	uint64_t slow_sum;
 	uint64_t all_sum;
+	size_t waits_max;                   /* room in each tally */
 	struct tally tallies[CAUSES][2];    /* by the end that must change: server, client */
 	bool *explained;                    /* by turn */
 	const struct stall_record *typical; /* the hold of a slow turn */
@@ -119,23 +120,18 @@ static int find_clusters(struct work *w)
 
 /* --- counting ------------------------------------------------------------------------------------ */
 
-static int count(struct work *w, enum cause cause, bool sender_is_client, bool proven,
-		 uint64_t wait_ns, const char *evidence)
+static void count(struct work *w, enum cause cause, bool sender_is_client, bool proven,
+		  uint64_t wait_ns, const char *evidence)
 {
 	bool client_end = (cause_infos[cause].end == END_SENDER) == sender_is_client;
 	struct tally *t = &w->tallies[cause][client_end];
 
-	if (!t->waits)
-		t->waits = calloc(2 * w->flow->turn_count + 2, sizeof(*t->waits));
-	if (!t->waits)
-		return err_set(-ENOMEM, "no memory to judge a flow");
-	if (t->turns > 2 * w->flow->turn_count)
-		return 0;
+	if (t->turns == w->waits_max)
+		return;
 	t->waits[t->turns++] = wait_ns;
 	t->sum_ns += wait_ns;
 	t->proven += proven;
 	t->evidence = evidence;
-	return 0;
 }
 
 /* The slow turn in which that moment lies, or -1. Turns are in the order of their starts. */
@@ -198,44 +194,39 @@ static const struct stall_record *timer_during(const struct live_flow *other,
 }
 
 /* What Nagle waits for is an acknowledgement: was it held back? */
-static int judge_ack(struct work *w, const struct live_flow *other, const struct stall_record *held,
-		     bool sender_is_client)
+static void judge_ack(struct work *w, const struct live_flow *other,
+		      const struct stall_record *held, bool sender_is_client)
 {
 	uint64_t wait = held->end - held->begin;
 	const struct stall_record *timer = timer_during(other, held);
 
 	if (timer)
-		return count(
-			w, CAUSE_delayed_ack, sender_is_client, true, timer->end - timer->begin,
-			"data arrived and was not acknowledged until the delayed-ACK timer fired, with the sender waiting");
-	if (!held->cause || wait < ACK_WAIT_MIN_NS)
-		return 0;
-	return count(
-		w, CAUSE_delayed_ack, sender_is_client, false, wait,
-		"the acknowledgement that set the bytes free came after tens of milliseconds; its own end's timer was not seen");
+		count(w, CAUSE_delayed_ack, sender_is_client, true, timer->end - timer->begin,
+		      "data arrived and was not acknowledged until the delayed-ACK timer fired, with the sender waiting");
+	else if (held->cause && wait >= ACK_WAIT_MIN_NS)
+		count(w, CAUSE_delayed_ack, sender_is_client, false, wait,
+		      "the acknowledgement that set the bytes free came after tens of milliseconds; its own end's timer was not seen");
 }
 
-static int judge_hold(struct work *w, const struct live_flow *other,
-		      const struct stall_record *held, bool sender_is_client)
+static void judge_hold(struct work *w, const struct live_flow *other,
+		       const struct stall_record *held, bool sender_is_client)
 {
 	uint64_t wait = held->end - held->begin;
 	long turn = slow_turn_at(w, held->begin);
 	bool proven = holds[held->reason].always || held->cause;
-	int rc;
 
 	if (turn < 0 || !holds[held->reason].proven ||
 	    (uint64_t)holds[held->reason].share * wait < w->flow->turns[turn].took_ns)
-		return 0;
-	rc = count(w, holds[held->reason].cause, sender_is_client, proven, wait,
-		   proven ? holds[held->reason].proven : holds[held->reason].likely);
-	if (!rc && held->reason == HOLD_NAGLE)
-		rc = judge_ack(w, other, held, sender_is_client);
+		return;
+	count(w, holds[held->reason].cause, sender_is_client, proven, wait,
+	      proven ? holds[held->reason].proven : holds[held->reason].likely);
+	if (held->reason == HOLD_NAGLE)
+		judge_ack(w, other, held, sender_is_client);
 	w->explained[turn] = true;
 	if (!w->typical || timer_during(other, held)) {
 		w->typical = held;
 		w->typical_turn = &w->flow->turns[turn];
 	}
-	return rc;
 }
 
 /* A first copy that was dropped before the device layer was never seen: then the time until the second counts as held. */
@@ -247,7 +238,7 @@ static uint64_t lost_time(const struct trip *trip, bool client)
 		      : ns[STAGE_server_retrans] + ns[STAGE_server_held];
 }
 
-static int judge_resend(struct work *w, const struct stall_record *resent, bool sender_is_client)
+static void judge_resend(struct work *w, const struct stall_record *resent, bool sender_is_client)
 {
 	static const enum cause causes[RESEND_REASONS] = {CAUSE_rto, CAUSE_tail_loss,
 							  CAUSE_fast_retransmit};
@@ -260,44 +251,40 @@ static int judge_resend(struct work *w, const struct stall_record *resent, bool 
 	uint64_t lost;
 
 	if (turn < 0 || w->explained[turn])
-		return 0;
+		return;
 	/* The other end may send again as well, because its acknowledgement was lost along: that is no cause. */
 	lost = lost_time(&w->flow->turns[turn].trip, sender_is_client);
 	if (4 * lost < w->flow->turns[turn].took_ns)
-		return 0;
+		return;
 	w->explained[turn] = true;
-	return count(w, causes[resent->reason], sender_is_client, true, lost,
-		     evidence[resent->reason]);
+	count(w, causes[resent->reason], sender_is_client, true, lost, evidence[resent->reason]);
 }
 
 /* The stalls of one end; other is the far end, NULL: not seen. */
-static int judge_end(struct work *w, const struct live_flow *end, const struct live_flow *other,
-		     bool client)
+static void judge_end(struct work *w, const struct live_flow *end, const struct live_flow *other,
+		      bool client)
 {
-	int rc = 0;
 
-	for (size_t i = 0; !rc && end && i < end->stall_count; i++) {
+	for (size_t i = 0; end && i < end->stall_count; i++) {
 		const struct stall_record *s = &end->stalls[i];
 
 		if (s->kind == STALL_HELD)
-			rc = judge_hold(w, other, s, client);
+			judge_hold(w, other, s, client);
 		else if (s->kind == STALL_RESENT)
-			rc = judge_resend(w, s, client);
+			judge_resend(w, s, client);
 	}
-	return rc;
 }
 
 /*
  * A server whose client is elsewhere: its own timer had to acknowledge, and right after that the rest of the request
  * arrived. The client waited for that, but its reason is not seen from here.
  */
-static int judge_lone_server(struct work *w)
+static void judge_lone_server(struct work *w)
 {
 	const struct live_flow *flow = w->flow;
 	size_t next = 0;
-	int rc = 0;
 
-	for (size_t i = 0; !rc && i < flow->stall_count; i++) {
+	for (size_t i = 0; i < flow->stall_count; i++) {
 		const struct stall_record *s = &flow->stalls[i];
 
 		if (s->kind != STALL_DELACK)
@@ -307,12 +294,10 @@ static int judge_lone_server(struct work *w)
 		if (next == flow->turn_count ||
 		    flow->turns[next].start_ns - s->end > AFTER_ACK_MAX_NS)
 			continue;
-		rc = count(
-			w, CAUSE_delayed_ack, true, false, s->end - s->begin,
-			"the delayed-ACK timer had to acknowledge the first part of a request, and the rest came right after that");
+		count(w, CAUSE_delayed_ack, true, false, s->end - s->begin,
+		      "the delayed-ACK timer had to acknowledge the first part of a request, and the rest came right after that");
 		w->slow_sum += s->end - s->begin;
 	}
-	return rc;
 }
 
 /* --- where the time went ------------------------------------------------------------------------- */
@@ -339,25 +324,23 @@ static const struct {
 	 "from the device's announcement to the softirq's start"},
 };
 
-static int judge_stages(struct work *w)
+static void judge_stages(struct work *w)
 {
-	int rc = 0;
 
-	for (size_t i = 0; !rc && i < w->flow->turn_count; i++) {
+	for (size_t i = 0; i < w->flow->turn_count; i++) {
 		const struct live_turn *turn = &w->flow->turns[i];
 
 		if (turn->took_ns < w->slow_from || w->explained[i])
 			continue;
-		for (size_t s = 0; !rc && s < sizeof(stage_causes) / sizeof(stage_causes[0]); s++) {
+		for (size_t s = 0; s < sizeof(stage_causes) / sizeof(stage_causes[0]); s++) {
 			uint64_t ns = turn->trip.stage_ns[stage_causes[s].stage];
 
 			if (2 * ns < turn->took_ns)
 				continue;
-			rc = count(w, stage_causes[s].cause, stage_causes[s].sender_is_client,
-				   stage_causes[s].proven, ns, stage_causes[s].evidence);
+			count(w, stage_causes[s].cause, stage_causes[s].sender_is_client,
+			      stage_causes[s].proven, ns, stage_causes[s].evidence);
 		}
 	}
-	return rc;
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------ */
@@ -463,25 +446,32 @@ int diagnose_flow(const struct live_flow *flow, struct diagnosis *out)
 {
 	struct work w = {.flow = flow, .out = out};
 	bool lone_server = flow->role == ROLE_SERVER;
+	uint64_t *waits;
 	int rc;
 
 	*out = (struct diagnosis){0};
+	w.waits_max = 2 * flow->turn_count + 1;
 	w.explained = calloc(flow->turn_count + 1, sizeof(*w.explained));
-	rc = w.explained ? find_clusters(&w) : err_set(-ENOMEM, "no memory to judge a flow");
-	if (!rc && lone_server)
-		rc = judge_lone_server(&w);
-	if (!rc)
-		rc = judge_end(&w, flow, flow->peer, !lone_server);
-	if (!rc)
-		rc = judge_end(&w, flow->peer, flow, lone_server);
-	if (!rc)
-		rc = judge_stages(&w);
+	waits = calloc(2 * CAUSES * w.waits_max,
+		       sizeof(*waits)); /* memory only where it is touched */
+	if (!w.explained || !waits) {
+		free(w.explained);
+		free(waits);
+		return err_set(-ENOMEM, "no memory to judge a flow");
+	}
+	for (int i = 0; i < 2 * CAUSES; i++)
+		w.tallies[i / 2][i % 2].waits = waits + (size_t)i * w.waits_max;
+	rc = find_clusters(&w);
 	if (!rc) {
+		if (lone_server)
+			judge_lone_server(&w);
+		judge_end(&w, flow, flow->peer, !lone_server);
+		judge_end(&w, flow->peer, flow, lone_server);
+		judge_stages(&w);
 		conclude(&w);
 		tell_moments(&w);
 	}
-	for (int i = 0; i < 2 * CAUSES; i++)
-		free(w.tallies[i / 2][i % 2].waits);
+	free(waits);
 	free(w.explained);
 	return rc;
 }

@@ -48,7 +48,7 @@ static int find(struct live *live, uint64_t socket, struct live_flow **out)
 		live->left_out++;
 		return 0;
 	}
-	rc = make_room(&live->flows, live->count, &live->room, sizeof(*live->flows));
+	rc = make_room(&live->flows, live->count, &live->room, sizeof(void *));
 	flow = rc ? NULL : calloc(1, sizeof(*flow));
 	if (!flow)
 		return rc ? rc : err_set(-ENOMEM, "no memory for another flow");
@@ -108,24 +108,27 @@ int live_add_stall(struct live *live, const struct stall_record *record)
 }
 
 /* The other end of a connection on this host has the same ports the other way round, and answers its bytes. */
+static bool are_peers(const struct live_flow *client, const struct live_flow *server)
+{
+	if (server->role != ROLE_SERVER || server->peer || server->ports != client->ports)
+		return false;
+	return !client->known || !server->known ||
+	       !memcmp(client->who.remote, server->who.local, sizeof(server->who.local));
+}
+
 static void find_peers(struct live *live)
 {
 	for (size_t i = 0; i < live->count; i++) {
 		struct live_flow *client = live->flows[i];
 
-		for (size_t k = 0; client->role == ROLE_CLIENT && !client->peer && k < live->count;
-		     k++) {
-			struct live_flow *server = live->flows[k];
-
-			if (server->role != ROLE_SERVER || server->ports != client->ports ||
-			    server->peer)
+		if (client->role != ROLE_CLIENT || client->peer)
+			continue;
+		for (size_t k = 0; k < live->count; k++) {
+			if (!are_peers(client, live->flows[k]))
 				continue;
-			if (client->known && server->known &&
-			    memcmp(client->who.remote, server->who.local,
-				   sizeof(server->who.local)) != 0)
-				continue;
-			client->peer = server;
-			server->peer = client;
+			client->peer = live->flows[k];
+			client->peer->peer = client;
+			break;
 		}
 	}
 }
@@ -215,7 +218,7 @@ static int join_server(const struct live *live, struct live_flow *flow)
 
 	for (size_t i = 0; !rc && i < flow->record_count; i++) {
 		const struct turn_record *r = &flow->records[i];
-		struct live_turn turn;
+		struct live_turn turn = {0};
 
 		if (path_residence(r, live->hooks, &turn.trip, &turn.start_ns, &turn.took_ns))
 			rc = keep_turn(flow, r, &turn);
