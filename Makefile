@@ -39,7 +39,7 @@ BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror -Wno-u
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_OBJ  := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.o)
 # These are loaded by themselves, all other programs are one object.
-ALONE    := calls lose
+ALONE    := calls lose remedy
 ALONE_OBJ := $(ALONE:%=$(BUILD)/bpf/%.o)
 SKEL     := $(BUILD)/gen/layover.skel.h $(ALONE:%=$(BUILD)/gen/%.skel.h)
 USER_SRC := $(wildcard user/*.c user/*/*.c)

@@ -12,6 +12,7 @@ const struct command commands[] = {
 	{"ping", "ping-pong against a server: latency, and in which layer each trip waited",
 	 cmd_ping},
 	{"diagnose", "why small messages over TCP are slow, with evidence", cmd_diagnose},
+	{"remedy", "sets socket options of live flows of other programs, and back", cmd_remedy},
 	{"load", "messages in one direction: how many per second leave and arrive", cmd_load},
 	{"serve", "the echo side of the driver", cmd_serve},
 	{"watch", "the split of live flows of other programs, interval by interval", cmd_watch},

@@ -14,7 +14,7 @@ def options_of(text):
     return set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text))
 
 
-@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose"])
+@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy"])
 def test_man_page_and_help_agree(command):
     helped = options_of(layover(command, "--help").stdout) - COMMON
     with open(os.path.join(TOP, "docs", "man", f"layover-{command}.1.rst"), encoding="utf-8") as file:
@@ -28,6 +28,6 @@ def test_man_page_and_help_agree(command):
     assert own - helped == set()
 
 
-@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "stages", "doctor"])
+@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy", "stages", "doctor"])
 def test_help_fits_a_terminal(command):
     assert all(len(line) < 80 for line in layover(command, "--help").stdout.splitlines())

@@ -14,6 +14,7 @@ extern const struct command commands[]; /* ends with a row whose name is NULL */
 int cmd_serve(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_load(int argc, char **argv);
+int cmd_remedy(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_irq(int argc, char **argv);

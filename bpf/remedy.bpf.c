@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads and sets one socket option of live TCP sockets of other programs. An object of its own: the others only look.
+ * bpf_setsockopt() in an iterator over TCP sockets holds the socket's lock (since 5.16).
+ */
+#include "kernel.h"
+#include "abi/remedy.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct remedy_config config;
+
+/* The new value by cookie: only these sockets are changed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, REMEDY_SOCKETS_MAX);
+	__type(key, __u64);
+	__type(value, __s32);
+} wanted SEC(".maps");
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct socket___file {
+	struct file *file;
+};
+
+struct sock___socket {
+	struct socket___file *sk_socket;
+};
+#pragma clang attribute pop
+
+static __always_inline void tell_addresses(const struct sock_common *skc, struct remedy_row *row)
+{
+	row->family = skc->skc_family;
+	row->local_port = skc->skc_num;
+	row->remote_port = bpf_ntohs(skc->skc_dport);
+	if (row->family == 10 /* AF_INET6 */) {
+		bpf_probe_read_kernel(row->local, 16, &skc->skc_v6_rcv_saddr);
+		bpf_probe_read_kernel(row->remote, 16, &skc->skc_v6_daddr);
+	} else {
+		__builtin_memcpy(row->local, &(__be32){skc->skc_rcv_saddr}, 4);
+		__builtin_memcpy(row->remote, &(__be32){skc->skc_daddr}, 4);
+	}
+}
+
+SEC("iter/tcp")
+int remedy_tcp(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct remedy_row row = {};
+	struct tcp_sock *tp;
+	__s32 *value, wish;
+
+	if (!skc || (skc->skc_num != config.port && bpf_ntohs(skc->skc_dport) != config.port) ||
+	    !skc->skc_dport)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (!tp)
+		return 0;
+	tell_addresses(skc, &row);
+	row.socket = bpf_get_socket_cookie(tp);
+	row.inode = BPF_CORE_READ((struct sock___socket *)tp, sk_socket, file, f_inode, i_ino);
+	row.error = (__s32)bpf_getsockopt(tp, config.level, config.option, &row.before,
+					  sizeof(row.before));
+	row.after = row.before;
+	value = bpf_map_lookup_elem(&wanted, &row.socket);
+	if (config.apply && !value)
+		return 0;
+	if (config.apply && value && !row.error) {
+		wish = *value;
+		row.error =
+			(__s32)bpf_setsockopt(tp, config.level, config.option, &wish, sizeof(wish));
+		if (!row.error)
+			row.error = (__s32)bpf_getsockopt(tp, config.level, config.option,
+							  &row.after, sizeof(row.after));
+	}
+	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
+	return 0;
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* layover remedy: sets socket options of live flows of other programs, with a journal to undo it. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "cmd/command.h"
+#include "collect/remedy.h"
+#include "view/view.h"
+
+enum { DELACK_MAX_OPTION = 1003 /* TCP_BPF_DELACK_MAX, include/uapi/linux/bpf.h; in us */ };
+
+/* What can be set. */
+static const struct cure {
+	const char *name, *unit; /* unit NULL: takes no value */
+	int level, option;
+	int32_t min, max, scale; /* the value in `unit` times scale is what the kernel takes */
+	int32_t told; /* the kernel tells so many times what it takes (SO_RCVBUF: twice) */
+} cures[] = {
+	{"nodelay", NULL, IPPROTO_TCP, TCP_NODELAY, 1, 1, 1, 1},
+	{"delack-max", "MS", IPPROTO_TCP, DELACK_MAX_OPTION, 8, 200, 1000, 1},
+	{"rcvbuf", "BYTES", SOL_SOCKET, SO_RCVBUF, 1024, 1 << 29, 1, 2},
+};
+
+struct remedy_options {
+	const char *what; /* "nodelay", "rcvbuf=100000", "undo" */
+	uint64_t port, pid;
+	bool apply, json;
+	const struct cure *cure;
+	int32_t value;
+};
+
+#define AT(field) offsetof(struct remedy_options, field)
+
+static const struct setting remedy_settings[] = {
+	{"port", 'p', "PORT", "of flows from or to this port", SETTING_COUNT, AT(port), 1, 65535,
+	 NULL},
+	{"pid", 0, "PID", "of this process, in its network namespace", SETTING_COUNT, AT(pid), 1,
+	 INT32_MAX, NULL},
+	{"apply", 0, NULL, "do it; without this, only what would be changed is shown", SETTING_FLAG,
+	 AT(apply), 0, 0, NULL},
+	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
+	{0},
+};
+
+static const char doc[] =
+	"Shows what a socket option is on live flows of other programs and what it would become, and with --apply "
+	"changes it, without restarting anything. What was changed is kept in a journal; 'layover remedy undo' restores "
+	"it.\v"
+	"REMEDY is one of:\n"
+	"  nodelay         TCP_NODELAY on: the cure for a sender of small writes\n"
+	"  delack-max=MS   the longest delay of acknowledgements, 8 to 200 ms: for a receiver\n"
+	"  rcvbuf=BYTES    SO_RCVBUF\n"
+	"TCP_QUICKACK cannot be set from outside; 'ip route change ... quickack 1' has the same effect on new flows.\n\n"
+	"Examples:\n"
+	"  layover remedy --port 5000 nodelay            what would change\n"
+	"  layover remedy --port 5000 nodelay --apply    change it\n"
+	"  layover remedy undo                           as before\n";
+
+/* --- the command line ---------------------------------------------------------------------------- */
+
+static int parse_cure(struct remedy_options *o)
+{
+	size_t length = strcspn(o->what, "=");
+	uint64_t value = 1;
+
+	for (size_t i = 0; i < sizeof(cures) / sizeof(cures[0]); i++)
+		if (strlen(cures[i].name) == length && !strncmp(cures[i].name, o->what, length))
+			o->cure = &cures[i];
+	if (!o->cure)
+		return err_set(-EINVAL,
+			       "'%s' is none of nodelay, delack-max=MS, rcvbuf=BYTES, undo",
+			       o->what);
+	if (!o->cure->unit != !o->what[length])
+		return err_set(-EINVAL, "%s takes %s", o->cure->name,
+			       o->cure->unit ? "a value: NAME=VALUE" : "no value");
+	if (o->cure->unit && parse_count(o->cure->name, o->what + length + 1,
+					 (uint64_t)o->cure->min, (uint64_t)o->cure->max, &value))
+		return -EINVAL;
+	o->value = (int32_t)value * o->cure->scale;
+	return o->port ? 0 : err_set(-EINVAL, "name the flows with --port");
+}
+
+static bool is_undo(const struct remedy_options *o)
+{
+	return !strcmp(o->what, "undo");
+}
+
+static void parse_options(struct remedy_options *o, int argc, char **argv)
+{
+	const struct settings parts[] = {{remedy_settings, o}, {NULL, NULL}};
+	int rc = 0;
+
+	settings_parse(parts, "REMEDY\nundo", doc, &o->what, argc, argv);
+	if (!o->what)
+		rc = err_set(-EINVAL,
+			     "name a remedy: nodelay, delack-max=MS, rcvbuf=BYTES, or undo");
+	else if (!is_undo(o))
+		rc = parse_cure(o);
+	if (rc)
+		exit(say_error(EXIT_USAGE, "%s", err_text(rc)));
+}
+
+/* --- whose sockets ------------------------------------------------------------------------------- */
+
+/* True when the process has the socket open. */
+static bool has_socket(const char *pid, uint64_t inode)
+{
+	char path[64], target[64], wanted[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+	snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inode);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		found = !strcmp(target, wanted);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* The first process that has it open, 0: none. */
+static uint64_t owner_of(uint64_t inode)
+{
+	struct dirent *entry;
+	uint64_t pid = 0;
+	DIR *dir = inode ? opendir("/proc") : NULL;
+
+	while (dir && !pid && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    has_socket(entry->d_name, inode))
+			pid = strtoull(entry->d_name, NULL, 10);
+	if (dir)
+		closedir(dir);
+	return pid;
+}
+
+static int enter_namespace_of(uint64_t pid)
+{
+	char path[64];
+	int fd, rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%llu/ns/net", (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		rc = err_set(-errno, "cannot enter the network namespace of process %llu: %s",
+			     (unsigned long long)pid, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Leaves only the sockets of the process, if one was named. */
+static void keep_wanted(const struct remedy_options *o, struct remedy_rows *found)
+{
+	char pid[24];
+	size_t kept = 0;
+
+	snprintf(pid, sizeof(pid), "%llu", (unsigned long long)o->pid);
+	for (size_t i = 0; i < found->count; i++)
+		if (!o->pid || has_socket(pid, found->rows[i].inode))
+			found->rows[kept++] = found->rows[i];
+	found->count = kept;
+}
+
+/* --- the journal --------------------------------------------------------------------------------- */
+
+/* In a directory that a restart empties: sockets do not outlive one either. */
+static void journal_path(char *path, size_t size, const char *suffix)
+{
+	const char *dir = getenv("LAYOVER_STATE");
+
+	mkdir(dir ? dir : "/run/layover", 0755);
+	snprintf(path, size, "%s/remedy.json%s", dir ? dir : "/run/layover", suffix);
+}
+
+/* A list of {cure, socket, namespace, before}; a new reference, empty when there is none. */
+static json_t *journal_read(void)
+{
+	char path[PATH_MAX];
+	json_t *list;
+
+	journal_path(path, sizeof(path), "");
+	list = json_load_file(path, 0, NULL);
+	return list && json_is_array(list) ? list : json_array();
+}
+
+/* Whole or not at all, and on the disk before it returns. */
+static int journal_write(const json_t *list)
+{
+	char path[PATH_MAX], part[PATH_MAX];
+	int fd, rc;
+
+	journal_path(path, sizeof(path), "");
+	journal_path(part, sizeof(part), ".part");
+	if (!json_array_size(list))
+		return unlink(path) && errno != ENOENT
+			       ? err_set(-errno, "cannot remove %s: %s", path, strerror(errno))
+			       : 0;
+	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	rc = fd < 0 || json_dumpfd(list, fd, JSON_INDENT(1)) || fsync(fd) ? -1 : 0;
+	if (fd >= 0)
+		close(fd);
+	if (!rc && !rename(part, path))
+		return 0;
+	return err_set(-EIO, "cannot write the journal %s: %s; nothing was changed", path,
+		       strerror(errno));
+}
+
+static uint64_t own_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/thread-self/ns/net", &status) ? 0 : status.st_ino;
+}
+
+/* What is in the journal already is the older truth. */
+static bool journal_has(const json_t *list, const struct cure *cure, uint64_t socket)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (list, i, entry)
+		if (!strcmp(json_string_value(json_object_get(entry, "remedy")), cure->name) &&
+		    (uint64_t)json_integer_value(json_object_get(entry, "socket")) == socket)
+			return true;
+	return false;
+}
+
+static int journal_add(const struct cure *cure, const struct remedy_rows *rows)
+{
+	json_t *list = journal_read();
+	int rc;
+
+	for (size_t i = 0; i < rows->count; i++)
+		if (!journal_has(list, cure, rows->rows[i].socket))
+			json_array_append_new(
+				list, json_pack("{s:s, s:I, s:i, s:I, s:i}", "remedy", cure->name,
+						"socket", (json_int_t)rows->rows[i].socket, "port",
+						rows->rows[i].local_port, "netns",
+						(json_int_t)own_namespace(), "before",
+						(int)(rows->rows[i].before / cure->told)));
+	rc = journal_write(list);
+	json_decref(list);
+	return rc;
+}
+
+/* --- showing ------------------------------------------------------------------------------------- */
+
+static const char *address(const struct remedy_row *row, bool remote, char *text, size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(row->family, remote ? row->remote : row->local, host, sizeof(host));
+	snprintf(text, size, row->family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+		 remote ? row->remote_port : row->local_port);
+	return text;
+}
+
+static void show_row(const struct remedy_options *o, const struct remedy_row *row, json_t *list)
+{
+	int32_t becomes = o->apply ? row->after : o->value * o->cure->told;
+	uint64_t pid = owner_of(row->inode);
+	char local[64], remote[64];
+
+	address(row, false, local, sizeof(local));
+	address(row, true, remote, sizeof(remote));
+	if (list)
+		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:i, s:i, s:i}", "pid",
+						      (json_int_t)pid, "local", local, "remote",
+						      remote, "before", row->before, "after",
+						      becomes, "error", row->error));
+	else if (row->error)
+		printf("process %llu  %s to %s  %s: %s\n", (unsigned long long)pid, local, remote,
+		       o->cure->name, strerror(-row->error));
+	else
+		printf("process %llu  %s to %s  %s: %d -> %d\n", (unsigned long long)pid, local,
+		       remote, o->cure->name, row->before, becomes);
+}
+
+static int show(const struct remedy_options *o, const struct remedy_rows *rows)
+{
+	json_t *out = o->json ? view_json_header("remedy") : NULL,
+	       *list = o->json ? json_array() : NULL;
+
+	for (size_t i = 0; i < rows->count; i++)
+		show_row(o, &rows->rows[i], list);
+	if (out) {
+		json_object_set_new(out, "remedy", json_string(o->cure->name));
+		json_object_set_new(out, "applied", json_boolean(o->apply));
+		json_object_set_new(out, "sockets", list);
+		return view_json_print(out);
+	}
+	if (!o->apply)
+		printf("Nothing was changed; --apply does it, 'layover remedy undo' takes it back.\n");
+	return 0;
+}
+
+/* --- doing --------------------------------------------------------------------------------------- */
+
+/* 0 when every socket took its value. */
+static int check(const struct remedy_options *o, const struct remedy_rows *asked,
+		 const struct remedy_rows *done)
+{
+	for (size_t i = 0; i < done->count; i++) {
+		if (done->rows[i].error)
+			return err_set(done->rows[i].error, "the kernel refused %s on a socket: %s",
+				       o->cure->name, strerror(-done->rows[i].error));
+		if (done->rows[i].after != o->value * o->cure->told)
+			return err_set(-EIO, "a socket has %s %d after it was set to %d",
+				       o->cure->name, done->rows[i].after,
+				       o->value * o->cure->told);
+	}
+	if (done->count < asked->count)
+		say_note("%zu of the sockets were closed meanwhile", asked->count - done->count);
+	return 0;
+}
+
+static int apply(const struct remedy_options *o, const struct remedy_rows *rows)
+{
+	struct remedy_wish *wishes = calloc(rows->count, sizeof(*wishes));
+	struct remedy_rows done = {0};
+	int rc = wishes ? journal_add(o->cure, rows)
+			: err_set(-ENOMEM, "no memory for %zu sockets", rows->count);
+
+	for (size_t i = 0; wishes && i < rows->count; i++)
+		wishes[i] = (struct remedy_wish){rows->rows[i].socket, o->value};
+	if (!rc)
+		rc = remedy_sockets(o->cure->level, o->cure->option, (uint16_t)o->port, wishes,
+				    rows->count, &done);
+	if (!rc)
+		rc = show(o, &done);
+	if (!rc)
+		rc = check(o, rows, &done);
+	free(done.rows);
+	free(wishes);
+	return rc;
+}
+
+static int plan_or_apply(const struct remedy_options *o)
+{
+	struct remedy_rows rows = {0};
+	int rc = o->pid ? enter_namespace_of(o->pid) : 0;
+
+	if (!rc)
+		rc = remedy_sockets(o->cure->level, o->cure->option, (uint16_t)o->port, NULL, 0,
+				    &rows);
+	if (rc)
+		return say_error(rc == -EPERM || rc == -EACCES ? EXIT_CANNOT : EXIT_FAILED, "%s",
+				 err_text(rc));
+	keep_wanted(o, &rows);
+	if (!rows.count)
+		rc = err_set(
+			-ENOENT,
+			"no connected TCP socket from or to port %llu%s; another network namespace is reached "
+			"with --pid",
+			(unsigned long long)o->port,
+			o->pid ? " belongs to that process" : " is here");
+	else if (rows.rows[0].error)
+		rc = err_set(rows.rows[0].error,
+			     "this kernel does not tell %s, so that it could not be undone: %s",
+			     o->cure->name, strerror(-rows.rows[0].error));
+	else
+		rc = o->apply ? apply(o, &rows) : show(o, &rows);
+	free(rows.rows);
+	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
+}
+
+/* --- undoing ------------------------------------------------------------------------------------- */
+
+/* Moves into the namespace that has this number: that of some process. */
+static int enter_namespace(uint64_t inode)
+{
+	struct dirent *entry;
+	int rc = -ENOENT;
+	DIR *dir;
+
+	if (own_namespace() == inode)
+		return 0;
+	dir = opendir("/proc");
+	while (dir && rc && (entry = readdir(dir))) {
+		struct stat status;
+		char path[64];
+
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.20s/ns/net", entry->d_name);
+		if (!stat(path, &status) && status.st_ino == inode)
+			rc = enter_namespace_of(strtoull(entry->d_name, NULL, 10));
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+/* 1: restored, 0: the socket is gone, -errno with a sentence. */
+static int undo_one(const json_t *entry)
+{
+	const char *name = json_string_value(json_object_get(entry, "remedy"));
+	struct remedy_wish wish = {(uint64_t)json_integer_value(json_object_get(entry, "socket")),
+				   (int32_t)json_integer_value(json_object_get(entry, "before"))};
+	uint16_t port = (uint16_t)json_integer_value(json_object_get(entry, "port"));
+	struct remedy_rows done = {0};
+	int rc;
+
+	if (enter_namespace((uint64_t)json_integer_value(json_object_get(entry, "netns"))))
+		return 0; /* no process is left in it */
+	for (size_t i = 0; i < sizeof(cures) / sizeof(cures[0]); i++) {
+		if (!name || strcmp(name, cures[i].name) != 0)
+			continue;
+		rc = remedy_sockets(cures[i].level, cures[i].option, port, &wish, 1, &done);
+		if (!rc && done.count)
+			rc = done.rows[0].error
+				     ? err_set(done.rows[0].error,
+					       "a socket does not take its old %s back: %s", name,
+					       strerror(-done.rows[0].error))
+				     : 1;
+		free(done.rows);
+		return rc;
+	}
+	return err_set(-EINVAL, "the journal names the remedy '%s', which is not known",
+		       name ? name : "");
+}
+
+static int undo(void)
+{
+	json_t *list = journal_read();
+	size_t restored = 0, gone = 0;
+	int rc = 0;
+
+	if (!json_array_size(list)) {
+		json_decref(list);
+		printf("There is nothing to undo.\n");
+		return EXIT_OK;
+	}
+	while (rc >= 0 && json_array_size(list)) {
+		rc = undo_one(json_array_get(list, 0));
+		if (rc < 0)
+			break;
+		restored += rc == 1;
+		gone += rc == 0;
+		json_array_remove(list, 0);
+		rc = journal_write(list);
+	}
+	json_decref(list);
+	if (rc < 0)
+		return say_error(EXIT_FAILED, "%s", err_text(rc));
+	printf("%zu restored, %zu closed since.\n", restored, gone);
+	return EXIT_OK;
+}
+
+int cmd_remedy(int argc, char **argv)
+{
+	struct remedy_options o = {0};
+
+	parse_options(&o, argc, argv);
+	return is_undo(&o) ? undo() : plan_or_apply(&o);
+}
