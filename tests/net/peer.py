@@ -14,6 +14,7 @@ VERSION = {"protocol": 4, "version": "test"}
 PLAN = {"proto": "tcp", "mode": "echo", "family": "any", "bytes": 64, "iterations": 1, "duration_ns": 0,
         "warmup_trips": 0, "warmup_ns": 0, "timeout_ns": 10 ** 9, "server_delay_ns": 0,
         "unconnected": False, "verify": False, "client_cpu": -1, "server_cpu": -1, "reply_bytes": 0,
+        "numa": -1, "fifo": 0, "lock_memory": False,
         "writes": [], "reply_writes": [], "crr": False, "receive_first": False, "io": "block",
         "server_io": "block", "polls": 1000, "sndbuf": 0, "rcvbuf": 0, "mss": 0, "busy_poll_us": 0, "tos": -1,
         "cork": "off", "nodelay": True, "quickack": False, "congestion": ""}

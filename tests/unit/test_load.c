@@ -20,6 +20,7 @@
 #include "load/clock.h"
 #include "load/control.h"
 #include "load/message.h"
+#include "load/noise.h"
 #include "load/plan.h"
 #include "load/records.h"
 #include "load/remote.h"
@@ -762,6 +763,107 @@ static void samples_survive_a_lack_of_memory(void **state)
 	samples_free(&samples);
 }
 
+/* --- noise
+ * ---------------------------------------------------------------------------------------- */
+
+/* CPU 1 is offline: it has no column. */
+static const char interrupts_before[] =
+	"           CPU0       CPU2\n"
+	"  1:          5          7   IO-APIC   1-edge      i8042\n"
+	" 24:        100        200   PCI-MSI 524288-edge      eth7-rx-0\n"
+	" 25:         10         20   PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n"
+	"LOC:     111111     222222   Local timer interrupts\n";
+static const char interrupts_after[] =
+	"           CPU0       CPU2\n"
+	"  1:          5          8   IO-APIC   1-edge      i8042\n"
+	" 24:        150        290   PCI-MSI 524288-edge      eth7-rx-0\n"
+	" 25:         11         70   PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n"
+	" 26:          0         30   IO-APIC   9-fasteoi   acpi,  b\x1b\x7f"
+	"d\n"
+	"LOC:     211111     322222   Local timer interrupts\n"
+	"ERR:          3\n";
+
+static void foreign_interrupts_are_named(void **state)
+{
+	struct noise noise = {0};
+
+	(void)state;
+	noise_interrupts(interrupts_before, interrupts_after, 2, "eth7", &noise);
+	assert_int_equal(noise.irq_count, 3);
+	assert_string_equal(noise.irqs[0].name, "virtio1-req.0");
+	assert_int_equal(noise.irqs[0].count, 50);
+	assert_string_equal(noise.irqs[1].name, "b??d");
+	assert_int_equal(noise.irqs[1].count, 30);
+	assert_string_equal(noise.irqs[2].name, "i8042");
+	assert_int_equal(noise.irqs[2].count, 1);
+	noise = (struct noise){0};
+	noise_interrupts(interrupts_before, interrupts_after, 0, "", &noise);
+	assert_int_equal(noise.irq_count, 2);
+	assert_string_equal(noise.irqs[0].name, "eth7-rx-0");
+	assert_int_equal(noise.irqs[0].cpu, 0);
+	noise = (struct noise){0};
+	noise_interrupts(interrupts_before, interrupts_after, 1, "", &noise);
+	noise_interrupts("", interrupts_after, 1, "", &noise);
+	noise_interrupts("CPU", "CPU0\n 1", 0, "", &noise);
+	assert_int_equal(noise.irq_count, 0);
+}
+
+static void steal_time_is_a_cpus(void **state)
+{
+	static const char stat[] = "cpu  1 2 3 4 5 6 7 80 0 0\ncpu1 1 2 3 4 5 6 7 8 9 0\n"
+				   "cpu11 0 0 0 0 0 0 0 900 0 0\nintr 5\n";
+
+	(void)state;
+	assert_int_equal(noise_steal(stat, 1), 80000000);
+	assert_int_equal(noise_steal(stat, 11), 9000000000);
+	assert_int_equal(noise_steal(stat, 0), 0);
+	assert_int_equal(noise_steal(NULL, 0), 0);
+	assert_int_equal(noise_steal("\ncpu0 1 2", 0), 0);
+}
+
+static void what_is_worth_a_sentence(void **state)
+{
+	struct noise_irq irq = {.count = 10};
+	struct noise noise = {.steal_ns = 10000000, .wall_ns = 1000000000};
+
+	(void)state;
+	assert_true(noise_irq_counts(&irq, 10000));
+	assert_false(noise_irq_counts(&irq, 11000));
+	irq.count = 9;
+	assert_false(noise_irq_counts(&irq, 1));
+	assert_true(noise_steal_counts(&noise));
+	noise.wall_ns = 11000000000;
+	assert_false(noise_steal_counts(&noise));
+	noise = (struct noise){.steal_ns = 9999999, .wall_ns = 1};
+	assert_false(noise_steal_counts(&noise));
+}
+
+static void noise_survives_json(void **state)
+{
+	struct noise noise = {.known = true, .migrations = 3, .cpu = 1, .steal_ns = 7}, back;
+	json_t *json, *odd;
+
+	(void)state;
+	noise_interrupts(interrupts_before, interrupts_after, 2, "", &noise);
+	json = noise_to_json(&noise);
+	assert_int_equal(noise_from_json(json, &back), 0);
+	assert_true(back.known);
+	assert_int_equal(back.migrations, 3);
+	assert_int_equal(back.steal_ns, 7);
+	assert_int_equal(back.irq_count, 4);
+	assert_string_equal(back.irqs[0].name, "eth7-rx-0");
+	json_object_set_new(json, "steal_ns", json_integer(-1));
+	assert_int_equal(noise_from_json(json, &back), -EPROTO);
+	json_decref(json);
+	odd = json_pack("{s:[i,i,s], s:[{s:i}, i], s:i, s:i}", "cpus", -5, 5000, "x", "interrupts",
+			"cpu", 99999, 3, "steal_ns", 0, "wall_ns", 0);
+	assert_int_equal(noise_from_json(odd, &back), 0);
+	assert_int_equal(back.cpu_count + back.irq_count, 0);
+	assert_int_equal(back.migrations, -1);
+	json_decref(odd);
+	assert_int_equal(noise_from_json(NULL, &back), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -790,6 +892,10 @@ int main(void)
 		cmocka_unit_test(samples_grow_and_keep),
 		cmocka_unit_test(samples_are_touched_beforehand),
 		cmocka_unit_test(samples_survive_a_lack_of_memory),
+		cmocka_unit_test(foreign_interrupts_are_named),
+		cmocka_unit_test(steal_time_is_a_cpus),
+		cmocka_unit_test(what_is_worth_a_sentence),
+		cmocka_unit_test(noise_survives_json),
 	};
 
 	return cmocka_run_group_tests_name("load", tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/noise.h"
 #include "cmd/observe.h"
 #include "cmd/outputs.h"
 #include "cmd/plan_settings.h"
@@ -222,12 +223,21 @@ static void catch_stops(void)
 		sigaction(signals[i], &action, NULL);
 }
 
+/* One measurement and everything that looks on. */
+struct attempt {
+	struct run run;
+	struct tracing tracing;
+	struct observer observer;
+	struct noise_observer noise;
+};
+
 /* Opens the client, measures, closes it. 0 or -errno with a sentence. */
-static int measure(struct run *run, struct tracing *tracing, struct observer *observer,
-		   const char *target, make_socket_fn *make_socket, void *arg)
+static int measure(struct attempt *a, const char *target, make_socket_fn *make_socket, void *arg)
 {
-	int rc = observe_open(
-		observer); /* in the lab not before its server, which would inherit it */
+	struct run *run = &a->run;
+	struct tracing *tracing = &a->tracing;
+	/* In the lab not before its server, which would inherit it. */
+	int rc = observe_open(&a->observer);
 
 	if (!rc)
 		rc = client_open(&run->client, run->plan, target, make_socket, arg);
@@ -240,10 +250,13 @@ static int measure(struct run *run, struct tracing *tracing, struct observer *ob
 		rc = client_hw_timestamps(run->client);
 	if (!rc && tracing->collect)
 		rc = tracing_start(tracing, run);
+	if (!rc)
+		rc = noise_start(&a->noise, run);
 	if (!rc) {
-		observe_start(observer, run);
+		observe_start(&a->observer, run);
 		rc = run_measure(run);
-		observe_finish(observer);
+		observe_finish(&a->observer);
+		noise_finish(&a->noise);
 	}
 	if (!rc && tracing->collect)
 		rc = tracing_finish(tracing);
@@ -288,8 +301,16 @@ static int prepare_split(const struct ping_options *o, struct tracing *tracing)
 	return no_split(o, err_text(rc));
 }
 
-static int run_in_lab(const struct ping_options *o, struct run *run, struct tracing *tracing,
-		      struct observer *observer)
+/* An exit code: what --hw-timestamps, --fifo and raw sockets need is missing, or it failed. */
+static int say_failed(int rc)
+{
+	if (!rc)
+		return EXIT_OK;
+	return say_error(rc == -EOPNOTSUPP || rc == -EPERM ? EXIT_CANNOT : EXIT_FAILED, "%s",
+			 err_text(rc));
+}
+
+static int run_in_lab(const struct ping_options *o, struct attempt *a)
 {
 	int family = o->plan.family == PLAN_IPV6 ? AF_INET6 : AF_INET;
 	char target[LAB_TARGET_MAX];
@@ -298,32 +319,28 @@ static int run_in_lab(const struct ping_options *o, struct run *run, struct trac
 	if (rc)
 		return say_error(rc == -EPERM ? EXIT_CANNOT : EXIT_FAILED, "%s", err_text(rc));
 	rc = lab_serve(&lab, family, target); /* first: it must not inherit the hooks */
-	code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : prepare_split(o, tracing);
+	code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : prepare_split(o, &a->tracing);
 	if (code == EXIT_OK) {
-		rc = measure(run, tracing, observer, target, lab_client_socket, &lab);
-		code = rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
+		rc = measure(a, target, lab_client_socket, &lab);
+		code = say_failed(rc);
 	}
 	lab_destroy(&lab);
 	return code;
 }
 
-static int run_to_target(const struct ping_options *o, struct run *run, struct tracing *tracing,
-			 struct observer *observer)
+static int run_to_target(const struct ping_options *o, struct attempt *a)
 {
-	int code = prepare_split(o, tracing);
+	int code = prepare_split(o, &a->tracing);
 	int rc;
 
 	if (code != EXIT_OK)
 		return code;
-	rc = measure(run, tracing, observer, o->target, client_plain_socket, NULL);
-	if (rc == -EOPNOTSUPP) /* --hw-timestamps */
-		return say_error(EXIT_CANNOT, "%s", err_text(rc));
-	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
+	rc = measure(a, o->target, client_plain_socket, NULL);
+	return say_failed(rc);
 }
 
 /* An exit code; a sentence was printed unless it is EXIT_OK. */
-static int run_ping(const struct ping_options *o, struct run *run, struct tracing *tracing,
-		    struct observer *observer)
+static int run_ping(const struct ping_options *o, struct attempt *a)
 {
 	int code;
 
@@ -331,25 +348,30 @@ static int run_ping(const struct ping_options *o, struct run *run, struct tracin
 	if (outputs_memory(&o->outputs, &o->plan, o->split != SPLIT_NEVER))
 		return say_error(EXIT_FAILED, "%s", err_text(-ENOMEM));
 	catch_stops();
-	code = o->lab ? run_in_lab(o, run, tracing, observer)
-		      : run_to_target(o, run, tracing, observer);
+	code = o->lab ? run_in_lab(o, a) : run_to_target(o, a);
 	if (code != EXIT_OK)
 		return code;
-	if (report_trips(run, observer))
+	if (report_trips(&a->run, &a->observer))
 		return EXIT_OK;
-	if (run->samples.lost)
+	if (a->run.samples.lost)
 		return say_error(EXIT_FAILED,
 				 "nothing was measured: none of %llu trips came back in time",
-				 (unsigned long long)run->samples.lost);
+				 (unsigned long long)a->run.samples.lost);
 	return say_error(EXIT_FAILED,
 			 "nothing was measured: stopped before the first trip was over");
 }
 
-static int print_report(const struct ping_options *o, const struct run *run,
-			struct tracing *tracing, const struct observer *observer,
-			enum report_sweep sweep)
+static int print_report(const struct ping_options *o, struct attempt *a, enum report_sweep sweep)
 {
-	const struct report_sources sources = {run, &o->outputs, observer, tracing, o->lab, sweep};
+	const struct report_sources sources = {
+		.run = &a->run,
+		.outputs = &o->outputs,
+		.observer = &a->observer,
+		.tracing = &a->tracing,
+		.noise = &a->noise.report,
+		.lab = o->lab,
+		.sweep = sweep,
+	};
 	int rc = report_print(&sources);
 
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
@@ -357,16 +379,15 @@ static int print_report(const struct ping_options *o, const struct run *run,
 
 static int ping_once(const struct ping_options *o, enum report_sweep sweep)
 {
-	struct run run = {.plan = &o->plan};
-	struct tracing tracing = {0};
-	struct observer observer = {.outputs = &o->outputs};
-	int code = run_ping(o, &run, &tracing, &observer);
+	struct attempt a = {.run.plan = &o->plan, .observer.outputs = &o->outputs};
+	int code = run_ping(o, &a);
 
 	if (code == EXIT_OK)
-		code = print_report(o, &run, &tracing, &observer, sweep);
-	observe_close(&observer);
-	tracing_close(&tracing);
-	samples_free(&run.samples);
+		code = print_report(o, &a, sweep);
+	observe_close(&a.observer);
+	noise_close(&a.noise);
+	tracing_close(&a.tracing);
+	samples_free(&a.run.samples);
 	return code;
 }
 

@@ -9,6 +9,7 @@
 #include "base/args.h"
 #include "base/cpus.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "load/clock.h"
 #include "load/io.h"
 #include "load/plan.h"
@@ -174,6 +175,64 @@ static int parse_congestion(void *into, const char *what, const char *text)
 	return 0;
 }
 
+/* "2" or "2-5" */
+static int parse_range(const char *what, const char *text, bool here, struct plan_cpus *cpus)
+{
+	char *end, allowed[128];
+	long first = strtol(text, &end, 10), last = first;
+	bool good = end != text;
+
+	if (*end == '-') {
+		text = end + 1;
+		last = strtol(text, &end, 10);
+		good = good && end != text;
+	}
+	if (!good || *end || first < 0 || last < first || last >= CPUS_MAX)
+		return err_set(-EINVAL, "%s: CPUs are named as in 0,2-5", what);
+	for (long cpu = first; cpu <= last; cpu++) {
+		cpus_format_allowed(allowed, sizeof(allowed));
+		if (here && !cpus_allowed((int)cpu))
+			return err_set(-EINVAL,
+				       "%s: %ld is not a CPU this process may run on (allowed: %s)",
+				       what, cpu, allowed);
+		if (cpus->count == PLAN_CPUS_MAX)
+			return err_set(-ERANGE, "%s: at most %d CPUs", what, PLAN_CPUS_MAX);
+		cpus->cpu[cpus->count++] = (int)cpu;
+	}
+	return 0;
+}
+
+/* here: they are this machine's; the server knows its own. */
+static int parse_cpus(const char *what, const char *text, bool here, struct plan_cpus *cpus)
+{
+	char *list = strdup(text), *rest = list, *word;
+	int rc = list ? 0 : -ENOMEM;
+
+	cpus->count = 0;
+	while (!rc && (word = strsep(&rest, ",")))
+		rc = parse_range(what, word, here, cpus);
+	free(list);
+	return rc;
+}
+
+static int parse_client_cpus(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+	int rc = parse_cpus(what, text, true, &plan->client_cpus);
+
+	plan->client_cpu = plan->client_cpus.cpu[0];
+	return rc;
+}
+
+static int parse_server_cpus(void *into, const char *what, const char *text)
+{
+	struct load_plan *plan = into;
+	int rc = parse_cpus(what, text, false, &plan->server_cpus);
+
+	plan->server_cpu = plan->server_cpus.cpu[0];
+	return rc;
+}
+
 static int parse_token(void *into, const char *what, const char *text)
 {
 	static struct token token; /* the last one given */
@@ -240,6 +299,20 @@ const struct setting plan_common_settings[] = {
 	{"server-cpu", 0, "CPU",
 	 "run the server on its host's CPU; default: not pinned, in the lab the second CPU",
 	 SETTING_INT, AT(server_cpu), 0, CPUS_MAX - 1, NULL},
+	{"client-cpus", 0, "LIST",
+	 "the client's threads on these CPUs, in turn (0,2-5): load's senders; an open loop's sender, then its "
+	 "receiver",
+	 SETTING_OWN, 0, 0, 0, parse_client_cpus},
+	{"server-cpus", 0, "LIST", "the server's sessions on these CPUs, in turn: load's flows",
+	 SETTING_OWN, 0, 0, 0, parse_server_cpus},
+	{"numa", 0, "NODE", "both ends on the CPUs and in the memory of their host's NUMA node",
+	 SETTING_INT, AT(numa), 0, PLACE_NODES_MAX - 1, NULL},
+	{"fifo", 0, "N",
+	 "SCHED_FIFO with priority N for the measuring threads of both ends (needs privileges)",
+	 SETTING_INT, AT(fifo), 1, PLACE_FIFO_MAX, NULL},
+	{"mlock", 0, NULL,
+	 "lock the memory of the client and the server's messages; says so where it is not allowed",
+	 SETTING_FLAG, AT(lock_memory), 0, 0, NULL},
 	{0},
 };
 

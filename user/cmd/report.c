@@ -135,6 +135,7 @@ int report_print(const struct report_sources *from)
 	struct report report = {
 		.run = from->run,
 		.lab = from->lab,
+		.noise = from->noise,
 		.sweep = from->sweep,
 		.half = o->half,
 		.hist = {o->hist.start_us, o->hist.length_us, o->hist.buckets, NULL, 0, 0},

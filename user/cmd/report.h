@@ -15,6 +15,7 @@ struct report_sources {
 	const struct outputs *outputs;
 	const struct observer *observer;
 	struct tracing *tracing;
+	const struct noise_report *noise;
 	bool lab;
 	enum report_sweep sweep;
 };

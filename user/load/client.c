@@ -10,6 +10,7 @@
 
 #include "base/cpus.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "load/clock.h"
 #include "load/message.h"
 
@@ -290,12 +291,22 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 	return 0;
 }
 
+int client_place(const struct load_plan *plan, unsigned int n)
+{
+	int rc = place_on_node(plan->numa);
+
+	if (!rc)
+		rc = cpus_pin(plan_client_cpu(plan, n));
+	return rc ? rc : place_fifo(plan->fifo);
+}
+
 int client_adopt(struct load_client *c)
 {
-	int rc = c->pinned ? 0 : cpus_pin(c->plan.client_cpu);
+	int rc = c->pinned ? 0 : client_place(&c->plan, 0);
 
 	if (rc || c->pinned)
 		return rc;
+	watchdog_outrank(&c->dog, c->plan.fifo);
 	watchdog_adopt(&c->dog);
 	c->pinned = true;
 	return 0;
@@ -428,6 +439,14 @@ static int prepare(struct load_client *c)
 	return !rc && c->plan.receive_first ? receive_first(c) : rc;
 }
 
+void client_lock(const struct load_plan *plan)
+{
+	if (!plan->lock_memory || !place_lock_all())
+		return;
+	say_note("%s", err_text(0));
+	err_clear();
+}
+
 int client_open(struct load_client **client, const struct load_plan *plan, const char *target,
 		make_socket_fn *make_socket, void *arg)
 {
@@ -442,6 +461,8 @@ int client_open(struct load_client **client, const struct load_plan *plan, const
 	rc = connection_open(&c->link, plan, target, make_socket, arg);
 	if (!rc)
 		rc = prepare(c);
+	if (!rc)
+		client_lock(plan);
 	if (rc) {
 		client_close(c);
 		return rc;
@@ -487,6 +508,16 @@ bool client_same_kernel(const struct load_client *c)
 const char *client_server_kernel(const struct load_client *c)
 {
 	return c->link.server_kernel;
+}
+
+void client_interface(const struct load_client *c, char name[INTERFACE_NAME_MAX])
+{
+	struct sockaddr_storage local = {0};
+	socklen_t len = sizeof(local);
+
+	getsockname(c->link.control_fd >= 0 ? c->link.control_fd : c->link.end.fd,
+		    (struct sockaddr *)&local, &len);
+	interface_of((struct sockaddr *)&local, name);
 }
 
 int client_control(const struct load_client *c)

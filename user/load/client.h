@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "load/interface.h"
 #include "load/nic.h"
 #include "load/plan.h"
 #include "load/samples.h"
@@ -44,6 +45,9 @@ bool client_same_kernel(const struct load_client *client);
 /* The release of the server's kernel, "" when it did not say. Valid until client_close(). */
 const char *client_server_kernel(const struct load_client *client);
 
+/* The interface of this process's namespace that the messages leave by, "" unknown (the lab's is elsewhere). */
+void client_interface(const struct load_client *client, char name[INTERFACE_NAME_MAX]);
+
 /* The control connection, on which to talk between blocks only (load/remote.h). */
 int client_control(const struct load_client *client);
 
@@ -53,6 +57,12 @@ int client_control(const struct load_client *client);
  */
 int client_hw_timestamps(struct load_client *client);
 struct nic_clock *client_nic(struct load_client *client);
+
+/*
+ * Places the calling thread as the plan says (CPU, NUMA node, SCHED_FIFO), and makes it the one whose trips are
+ * watched; the first block does it otherwise. 0 or -errno with a sentence.
+ */
+int client_adopt(struct load_client *client);
 
 /*
  * Runs round trips, one after the other, until max_trips were tried (0: no such limit) or max_ns

@@ -50,8 +50,11 @@ int client_io_open(struct load_client *c, struct io *io);
 bool client_of_session(const struct load_client *c, const void *reply, ssize_t n,
 		       const struct sockaddr_storage *from);
 
-/* Pins the calling thread as the plan says, and makes it the one that the watchdog watches. 0 or -errno. */
-int client_adopt(struct load_client *c);
+/* Locks this process's memory if the plan says so. Not being allowed to is worth a word, not the run. */
+void client_lock(const struct load_plan *plan);
+
+/* Places a measuring thread, the client's n-th, as the plan says. 0 or -errno with a sentence. */
+int client_place(const struct load_plan *plan, unsigned int n);
 
 /* The sentence for a trip that ended with -errno, with an end of the stream, or by the watchdog. */
 int client_failed(struct load_client *c, int rc);

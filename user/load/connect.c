@@ -242,6 +242,7 @@ static int say_hello(struct opening *open, struct endpoint_offer *offer)
 	uint64_t asked = clock_ns();
 	int rc = control_send(link->control_fd, time_left(open, FRAME_NS), hello_frame(open->plan));
 	json_int_t port;
+	char note[256];
 
 	if (!rc)
 		rc = expect_ready(open, &answer);
@@ -256,6 +257,8 @@ static int say_hello(struct opening *open, struct endpoint_offer *offer)
 	offer->port = (uint16_t)port;
 	control_text(answer, "path", offer->path, sizeof(offer->path));
 	link->same_kernel = host_is_this(answer, asked);
+	if (control_text(answer, "note", note, sizeof(note))[0])
+		say_note("the server: %s", note);
 	control_text(answer, "kernel", link->server_kernel, sizeof(link->server_kernel));
 	json_decref(answer);
 	return rc;

@@ -16,6 +16,7 @@ struct echo {
 	void *message;                    /* from message_alloc(plan_bytes_max(plan)) */
 	const struct sockaddr *peer;      /* the only address that is answered */
 	uint32_t session;                 /* as in the message header; for raw sockets */
+	atomic_int tid;                   /* of the thread that runs it; 0: not yet */
 	_Atomic uint64_t progress;        /* counts up while data arrives, for the idle limit */
 	_Atomic uint64_t messages, bytes; /* PLAN_SINK: what came; of a stream, whole messages */
 	atomic_bool end;                  /* set, then shutdown(fd), to end the loop from outside */

@@ -10,10 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cpus.h"
 #include "base/error.h"
 #include "load/clock.h"
-#include "load/connect.h"
+#include "load/client_own.h"
 #include "load/control.h"
 #include "load/message.h"
 
@@ -141,7 +140,7 @@ static void *send_all(void *arg)
 	bool datagrams = plan_datagrams(plan);
 	uint64_t begun = clock_ns();
 	unsigned int next = 0, full = 0;
-	int n = cpus_pin(plan->client_cpu);
+	int n = client_place(plan, (unsigned int)(s - s->load->senders));
 
 	while (n >= 0 && !atomic_load_explicit(&s->load->end, memory_order_relaxed)) {
 		unsigned int most = allowance(s, begun);
@@ -297,11 +296,13 @@ static int measure(struct load *load)
 static int open_flows(struct load *load)
 {
 	struct flood *f = load->flood;
+	struct load_plan plan = *f->plan;
 	int rc = 0;
 
 	for (unsigned int i = 0; !rc && i < f->flows; i++) {
 		load->flows[i].open = true;
-		rc = connection_open(&load->flows[i].link, f->plan, f->target, f->make_socket,
+		plan.server_cpu = plan_server_cpu(f->plan, i);
+		rc = connection_open(&load->flows[i].link, &plan, f->target, f->make_socket,
 				     f->arg);
 	}
 	return rc;
@@ -356,6 +357,7 @@ int flood_run(struct flood *f)
 		return err_set(-ENOMEM, "no memory for %u flows", f->flows);
 	}
 	memset(load.senders, 0, f->threads * sizeof(*load.senders));
+	client_lock(f->plan);
 	rc = open_flows(&load);
 	for (unsigned int i = 0; !rc && i < f->threads; i++)
 		rc = start_sender(&load, i);

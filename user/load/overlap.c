@@ -8,7 +8,6 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "base/cpus.h"
 #include "base/error.h"
 #include "load/client_own.h"
 #include "load/clock.h"
@@ -136,10 +135,16 @@ static int take_reply(struct overlap *o, struct io *io, const struct sockaddr_st
 
 /* --- the open loop ------------------------------------------------------------------------------- */
 
+/* Whether sender and receiver may be on different CPUs. */
+static bool has_own_cpu(const struct load_plan *plan)
+{
+	return plan_client_cpu(plan, 0) < 0 || plan_client_cpu(plan, 0) != plan_client_cpu(plan, 1);
+}
+
 /* Sleeps, then spins if the receiver does not need the CPU. Sooner when the client is stopped. */
 static void wait_until(const struct overlap *o, uint64_t due)
 {
-	uint64_t spin = o->c->plan.client_cpu < 0 ? SPIN_NS : 0, now = clock_ns();
+	uint64_t spin = has_own_cpu(&o->c->plan) ? SPIN_NS : 0, now = clock_ns();
 
 	while (now < due && !client_stopped(o->c)) {
 		/* In parts, so that a stop is noticed. */
@@ -164,11 +169,15 @@ static int receiver_after(void *arg, bool moved)
 static void *receive_all(void *arg)
 {
 	struct overlap *o = arg;
+	char interface[INTERFACE_NAME_MAX];
+	struct noise_watch watch;
 	struct io io;
-	int rc = cpus_pin(o->c->plan.client_cpu);
+	int rc = client_place(&o->c->plan, 1);
 
 	if (!rc)
 		rc = client_io_open(o->c, &io);
+	client_interface(o->c, interface);
+	noise_begin(&watch, noise_tid(), interface);
 	io.interrupt = &o->quit;
 	io.after = receiver_after;
 	io.arg = o;
@@ -177,6 +186,7 @@ static void *receive_all(void *arg)
 		if (rc == -EINTR || (rc == -ECONNREFUSED && plan_datagrams(&o->c->plan)))
 			rc = 0; /* ICMP's word on an earlier message: the watchdog sees whether the server is gone */
 	}
+	noise_end(&watch, &o->result->receiver);
 	io_close(&io);
 	if (!atomic_load(&o->quit))
 		atomic_store(&o->failure, rc);

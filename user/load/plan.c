@@ -8,6 +8,7 @@
 
 #include "base/cpus.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "load/clock.h"
 #include "load/io.h"
 #include "load/message.h"
@@ -56,6 +57,9 @@ static const struct field fields[] = {
 	{BOOL(verify)},
 	{INT(client_cpu, -1, CPUS_MAX - 1)},
 	{INT(server_cpu, -1, CPUS_MAX - 1)},
+	{INT(numa, -1, PLACE_NODES_MAX - 1)},
+	{INT(fifo, 0, PLACE_FIFO_MAX)},
+	{BOOL(lock_memory)},
 	{BOOL(crr)},
 	{BOOL(receive_first)},
 	{WORD(io, IO_METHODS - 1, io_method_names)},
@@ -84,6 +88,7 @@ void plan_default(struct load_plan *plan)
 		.timeout_ns = NS_PER_S,
 		.client_cpu = -1,
 		.server_cpu = -1,
+		.numa = -1,
 		.polls = 1000,
 		.depth = 1,
 		.tos = -1,
@@ -144,6 +149,21 @@ bool plan_overlaps(const struct load_plan *plan)
 uint64_t plan_reply_bytes(const struct load_plan *plan)
 {
 	return plan->reply_bytes ? plan->reply_bytes : plan->bytes;
+}
+
+static int nth_cpu(const struct plan_cpus *cpus, int otherwise, unsigned int n)
+{
+	return cpus->count ? cpus->cpu[n % (unsigned int)cpus->count] : otherwise;
+}
+
+int plan_client_cpu(const struct load_plan *plan, unsigned int n)
+{
+	return nth_cpu(&plan->client_cpus, plan->client_cpu, n);
+}
+
+int plan_server_cpu(const struct load_plan *plan, unsigned int n)
+{
+	return nth_cpu(&plan->server_cpus, plan->server_cpu, n);
 }
 
 uint64_t plan_bytes_max(const struct load_plan *plan)
@@ -234,6 +254,13 @@ static int check_fit(const struct load_plan *plan)
 	return 0;
 }
 
+static int check_cpus(const struct plan_cpus *cpus, int cpu, const char *what)
+{
+	if (!cpus->count || cpu == cpus->cpu[0])
+		return 0;
+	return err_set(-EINVAL, "choose one of %s-cpu and %s-cpus", what, what);
+}
+
 /* What only the client knows of. */
 static int check_overlap(const struct load_plan *plan)
 {
@@ -274,6 +301,10 @@ int plan_check(const struct load_plan *plan)
 		rc = check_sizes(plan);
 	if (!rc)
 		rc = check_fit(plan);
+	if (!rc)
+		rc = check_cpus(&plan->client_cpus, plan->client_cpu, "client");
+	if (!rc)
+		rc = check_cpus(&plan->server_cpus, plan->server_cpu, "server");
 	return rc ? rc : check_overlap(plan);
 }
 

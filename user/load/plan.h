@@ -20,8 +20,15 @@ enum plan_cork { PLAN_CORK_OFF, PLAN_CORK_FLUSH, PLAN_CORK_HOLD };
 enum {
 	PLAN_WRITES_MAX = 16,
 	PLAN_WORD_MAX = 16,
+	PLAN_CPUS_MAX = 64,
 	PLAN_WINDOW_MAX = 64 << 10,
 	PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */
+};
+
+/* CPUs in the order in which they were named. */
+struct plan_cpus {
+	int count; /* 0: client_cpu, server_cpu say where */
+	int cpu[PLAN_CPUS_MAX];
 };
 
 struct token;
@@ -51,8 +58,11 @@ struct load_plan {
 	bool crr;    /* a connection for every trip */
 	bool receive_first;         /* the server sends the first message */
 	int client_cpu, server_cpu; /* -1: not pinned */
-	int io, server_io;          /* enum io_method */
-	uint64_t polls;             /* io_uring: look so often for a completion before waiting */
+	int numa;                   /* the node whose CPUs and memory both ends take; -1: any */
+	int fifo;          /* SCHED_FIFO's priority of both ends' measuring threads; 0: normal */
+	bool lock_memory;  /* both ends */
+	int io, server_io; /* enum io_method */
+	uint64_t polls;    /* io_uring: look so often for a completion before waiting */
 	/* Socket options of both ends; 0 (or ""): the system's default. */
 	uint64_t sndbuf, rcvbuf, mss, busy_poll_us;
 	int tos;  /* -1: default */
@@ -61,7 +71,8 @@ struct load_plan {
 	char congestion[PLAN_WORD_MAX];
 
 	/* These stay on this side. */
-	bool time_given;      /* duration_ns is not the default */
+	bool time_given;                           /* duration_ns is not the default */
+	struct plan_cpus client_cpus, server_cpus; /* threads and flows take them in turn */
 	uint64_t rate;        /* messages per second, whether replies come or not; 0: closed loop */
 	uint64_t depth;       /* messages under way at the same time; 1: ping-pong */
 	const char *playback; /* a file that says when to send how much; NULL: none */
@@ -83,6 +94,10 @@ bool plan_datagrams(const struct load_plan *plan);
 bool plan_overlaps(const struct load_plan *plan);
 
 uint64_t plan_reply_bytes(const struct load_plan *plan);
+
+/* Where the client's n-th thread and the server's n-th session run; -1: anywhere. */
+int plan_client_cpu(const struct load_plan *plan, unsigned int n);
+int plan_server_cpu(const struct load_plan *plan, unsigned int n);
 
 /* The larger of request and reply. */
 uint64_t plan_bytes_max(const struct load_plan *plan);

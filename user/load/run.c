@@ -79,6 +79,7 @@ static int measure_overlap(struct run *run)
 	run->warmup_ns = result.warmup_ns;
 	run->duration_ns = result.duration_ns;
 	run->stopped = result.stopped;
+	run->receiver = result.receiver;
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 #define LAYOVER_RUN_H
 
 #include "load/client.h"
+#include "load/noise.h"
 
 enum {
 	RUN_BLOCK_TRIPS = 4096,
@@ -30,6 +31,7 @@ struct run {
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
 	uint64_t duration_ns;             /* first measured send to the end of the last block */
 	bool stopped;                     /* client_stop() ended it early */
+	struct noise receiver;            /* an open loop's second thread; else not known */
 };
 
 /* 0 (also when stopped), or -errno with a sentence; what was measured until then is in samples. */

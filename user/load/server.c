@@ -17,6 +17,7 @@
 
 #include "base/cpus.h"
 #include "base/error.h"
+#include "base/place.h"
 #include "load/address.h"
 #include "load/clock.h"
 #include "load/control.h"
@@ -26,6 +27,7 @@
 #include "load/host.h"
 #include "load/interface.h"
 #include "load/message.h"
+#include "load/noise.h"
 #include "load/talk.h"
 
 enum {
@@ -312,6 +314,35 @@ static int session_admit(struct slot *slot, const json_t *hello, char proof[TOKE
 	return rc;
 }
 
+/*
+ * Places this thread, whose children inherit CPUs and memory. What it has to do meanwhile is little, but must be
+ * done beside an echo loop that may never sleep.
+ */
+static int session_place(const struct load_plan *plan)
+{
+	int rc = place_on_node(plan->numa);
+
+	if (!rc)
+		rc = cpus_pin(plan->server_cpu);
+	return rc ? rc : place_fifo(plan->fifo ? plan->fifo + 1 : 0);
+}
+
+/* Memory for messages. That it cannot be locked is no reason to end: the client is told. */
+static int session_memory(struct slot *slot, json_t *ready)
+{
+	uint64_t bytes = plan_bytes_max(&slot->plan);
+
+	slot->echo.message = message_alloc(bytes);
+	if (!slot->echo.message)
+		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
+			       (unsigned long long)bytes);
+	if (slot->plan.lock_memory && place_lock(slot->echo.message, bytes)) {
+		json_object_set_new(ready, "note", json_string(err_text(0)));
+		err_clear();
+	}
+	return 0;
+}
+
 /* Everything up to the first message. */
 static int session_open(struct slot *slot, const json_t *hello)
 {
@@ -320,7 +351,7 @@ static int session_open(struct slot *slot, const json_t *hello)
 	int rc = session_admit(slot, hello, proof);
 
 	if (!rc)
-		rc = cpus_pin(slot->plan.server_cpu);
+		rc = session_place(&slot->plan);
 	if (!rc)
 		rc = session_start(slot);
 	if (!rc)
@@ -330,11 +361,12 @@ static int session_open(struct slot *slot, const json_t *hello)
 	slot->echo.plan = &slot->plan;
 	slot->echo.session = (uint32_t)slot->session;
 	slot->echo.peer = (struct sockaddr *)&slot->data_peer;
-	slot->echo.message = message_alloc(plan_bytes_max(&slot->plan));
-	if (!slot->echo.message)
-		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
-			       (unsigned long long)slot->plan.bytes);
 	ready = talk_frame("ready");
+	rc = session_memory(slot, ready);
+	if (rc) {
+		json_decref(ready);
+		return rc;
+	}
 	json_object_set_new(ready, "session", control_session(slot->session));
 	json_object_set_new(ready, "port", json_integer(slot->offer.port));
 	json_object_set_new(ready, "path", json_string(slot->offer.path));
@@ -351,7 +383,10 @@ static void *session_echo(void *arg)
 	struct slot *slot = arg;
 
 	descriptors_part(slot->data_fd, slot->fd);
-	slot->echo_rc = echo_run(&slot->echo);
+	atomic_store(&slot->echo.tid, noise_tid());
+	slot->echo_rc = place_fifo(slot->plan.fifo);
+	if (!slot->echo_rc)
+		slot->echo_rc = echo_run(&slot->echo);
 	if (slot->echo_rc) /* the sentence is this thread's */
 		snprintf(slot->echo_text, sizeof(slot->echo_text), "%s", err_text(slot->echo_rc));
 	shutdown(slot->fd, SHUT_RD); /* ends the wait in session_talk() */

@@ -159,6 +159,22 @@ static int answer_count(const struct talk *talk)
 	return control_send(talk->fd, FRAME_NS, answer);
 }
 
+/* --- noise ------------------------------------------------------------------------------- */
+
+/* What has happened to the echo loop's thread since the last question. */
+static int answer_noise(struct talk *talk)
+{
+	json_t *answer = talk_frame("noise");
+	struct noise noise;
+
+	if (!talk->watch.tid)
+		noise_begin(&talk->watch, atomic_load(&talk->echo->tid), talk->interface);
+	noise_end(&talk->watch, &noise);
+	noise_begin(&talk->watch, atomic_load(&talk->echo->tid), talk->interface);
+	json_object_set_new(answer, "noise", noise_to_json(&noise));
+	return control_send(talk->fd, FRAME_NS, answer);
+}
+
 /* --- the connection ---------------------------------------------------------------------- */
 
 /* Waits for the client's next word. 1: there is one, 0: it has nothing more to say, -ETIME: the time is over. */
@@ -191,6 +207,8 @@ static int answer(struct talk *talk)
 		rc = answer_trace(talk, request);
 	else if (!strcmp(control_type(request), "records"))
 		rc = answer_records(talk, request);
+	else if (!strcmp(control_type(request), "noise"))
+		rc = answer_noise(talk);
 	else if (!strcmp(control_type(request), "count"))
 		rc = answer_count(talk);
 	else
@@ -209,5 +227,6 @@ int talk_run(struct talk *talk)
 			break;
 	}
 	stop_tracing(talk);
+	noise_drop(&talk->watch);
 	return rc;
 }

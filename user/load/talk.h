@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "load/echo.h"
+#include "load/noise.h"
 #include "load/tracer.h"
 
 struct talk {
@@ -19,6 +20,7 @@ struct talk {
 	/* Private. */
 	bool tracing;
 	struct records_layout layout;
+	struct noise_watch watch;
 };
 
 /*

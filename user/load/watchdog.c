@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/place.h"
 #include "load/clock.h"
 #include "load/descriptors.h"
 
@@ -134,6 +135,11 @@ void watchdog_close(struct watchdog *dog)
 	wake(dog);
 	pthread_join(dog->thread, NULL);
 	close(dog->wake_fd);
+}
+
+void watchdog_outrank(struct watchdog *dog, int fifo)
+{
+	place_fifo_of(dog->thread, fifo ? fifo + 1 : 0);
 }
 
 void watchdog_adopt(struct watchdog *dog)

@@ -30,6 +30,9 @@ struct watchdog {
 int watchdog_open(struct watchdog *dog, int control_fd, uint64_t limit_ns);
 void watchdog_close(struct watchdog *dog);
 
+/* The watchdog must run beside a measuring thread of this SCHED_FIFO priority, which may never sleep; 0: none. */
+void watchdog_outrank(struct watchdog *dog, int fifo);
+
 /* Trips now belong to the calling thread. */
 void watchdog_adopt(struct watchdog *dog);
 

@@ -143,6 +143,9 @@ static json_t *load_object(const struct run *run)
 	json_object_set_new(load, "server_io", json_string(io_method_names[plan->server_io]));
 	set_cpu(load, "client_cpu", plan->client_cpu);
 	set_cpu(load, "server_cpu", plan->server_cpu);
+	set_cpu(load, "numa", plan->numa);
+	set_count(load, "fifo", (uint64_t)plan->fifo);
+	json_object_set_new(load, "mlock", json_boolean(plan->lock_memory));
 	set_count(load, "duration_ns", run->duration_ns);
 	set_count(load, "warmup_trips", run->warmup_trips);
 	set_count(load, "warmup_ns", run->warmup_ns);
@@ -263,6 +266,8 @@ int view_json(const struct report *report)
 	if (report->hist.buckets)
 		json_object_set_new(out, "histogram", hist_object(&report->hist));
 	json_object_set_new(out, "os", os_object(&report->os));
+	if (report->noise)
+		json_object_set_new(out, "noise", view_noise_json(report->noise));
 	if (report->split) {
 		json_object_set_new(out, "split", split_object(report->split));
 		json_object_set_new(out, "server", server_object(&report->server));

@@ -255,5 +255,7 @@ int view_text(const struct report *report)
 	}
 	if (report->overhead.pairs)
 		print_overhead(&report->overhead);
+	if (report->noise)
+		view_noise_text(report->noise, report->rtt.count);
 	return 0;
 }

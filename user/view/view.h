@@ -17,6 +17,7 @@
 #include "model/hist.h"
 #include "model/overhead.h"
 #include "model/split.h"
+#include "view/noise.h"
 
 /* How much is known of the server's end of a split. */
 struct server_report {
@@ -53,6 +54,7 @@ struct report {
 	struct server_report server;      /* with split */
 	struct nic_report nic;            /* interface is empty without --hw-timestamps */
 	struct collect_counters counters; /* of both ends together */
+	const struct noise_report *noise; /* NULL: nobody looked */
 	struct overhead overhead;         /* pairs is 0 when it was not asked for */
 };
 
