@@ -91,7 +91,7 @@ class FakeServer(threading.Thread):
         super().__init__(daemon=True)
         self.version = {**VERSION, **(version or {})}
         self.answer = answer
-        self.control_answers = control_answers or {}
+        self.control_answers = {"noise": frame({"type": "noise", "noise": None}), **(control_answers or {})}
         with namespace(netns):
             self.listener = socket.create_server((addr, 7117))
             self.data = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -256,7 +256,8 @@ static int measure(struct attempt *a, const char *target, make_socket_fn *make_s
 		observe_start(&a->observer, run);
 		rc = run_measure(run);
 		observe_finish(&a->observer);
-		noise_finish(&a->noise);
+		if (!rc)
+			noise_finish(&a->noise);
 	}
 	if (!rc && tracing->collect)
 		rc = tracing_finish(tracing);
