@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Watches over a run what else hits the CPUs of both ends: looks once after the warm-up, and once at the end. */
+/* Watches over a run what else hits the CPUs of both ends: looks once before the warm-up, and once at the end. */
 #ifndef LAYOVER_CMD_NOISE_H
 #define LAYOVER_CMD_NOISE_H
 
@@ -8,14 +8,18 @@
 
 struct noise_observer {
 	struct run *run;
-	int (*between)(void *arg); /* whoever else works between blocks, or NULL */
-	void *arg;
 	struct noise_watch watch;
 	int shared_first; /* the CPU that both ends were on at the begin; -1: none, or not known */
 	struct noise_report report;
+
+	/* Private. */
+	pid_t tid; /* the measuring thread */
+	void (*look)(struct noise_observer *o);
+	int rc;
+	char why[256];
 };
 
-/* Hangs itself between the run's blocks; where messages overlap it looks at once. 0 or -errno with a sentence. */
+/* Looks first. Called by the thread that measures, which is placed as the plan says. 0 or -errno with a sentence. */
 int noise_start(struct noise_observer *o, struct run *run);
 
 /* The run is over, its client still open. Fills in the report. */
