@@ -331,6 +331,8 @@ static int window(struct overlap *o)
 		in_flight -= expire(o, &oldest, clock_ns());
 	}
 	watchdog_mark(&c->dog, 0);
+	if (!rc && atomic_load(&c->dog.gone))
+		rc = -ECONNRESET; /* seen before any message failed */
 	o->result->tried = c->seq - o->result->warmup_trips;
 	return rc && rc != -ECANCELED ? client_failed(c, rc) : 0;
 }
