@@ -131,3 +131,27 @@ def test_delack_max(pair, state):
                                         (["rcvbuf=x", "-p", 1], ["rcvbuf"]), (["delack-max=1", "-p", 1], ["between 8"])])
 def test_bad_lines(args, words):
     fails(layover("remedy", *args), 2, *words)
+
+
+def test_diagnose_tries_it_and_takes_it_back(pair, state):
+    with sick_pair(pair) as client:
+        out = json.loads(ok(LAYOVER, "diagnose", "--pid", client.pid, "--port", 5000, "-t", 2, "--try", "-j"))
+        trial = out["try"]
+        assert trial["before_p50_ns"] > 30e6 and trial["with_p50_ns"] < 1e6, trial
+        assert trial["with_turns"] > 10 * trial["before_turns"]
+        median, nodelay, _ = next_report(client)
+        assert median > 30 and nodelay == 0 and not state.exists()
+
+
+def test_diagnose_tries_nothing_on_top_of_a_remedy(pair, state):
+    with sick_pair(pair) as client:
+        ok(LAYOVER, "remedy", "--pid", client.pid, "--port", 5000, "rcvbuf=50000", "--apply")
+        done = layover("diagnose", "--pid", client.pid, "--port", 5000, "-t", 2, "--try")
+        assert done.returncode == 1 and "remedy undo" in done.stderr
+        ok(LAYOVER, "remedy", "undo")
+
+
+def test_diagnose_try_in_the_lab(state):
+    out = json.loads(ok(LAYOVER, "diagnose", "--lab", "write-write-read", "-t", 2, "--try", "-j"))
+    assert out["try"]["before_p50_ns"] > 30e6 and out["try"]["with_p50_ns"] < 1e6
+    assert not state.exists()

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/remedy.h"
 #include "cmd/scenarios.h"
 #include "cmd/watching.h"
 #include "load/clock.h"
@@ -24,7 +25,7 @@ struct diagnose_options {
 	const char *fail_if, *lab;
 	const struct scenario *scenario; /* of the lab, NULL: other programs */
 	uint64_t time_ns;
-	bool json, all;
+	bool json, all, trial;
 };
 
 #define AT(field) offsetof(struct diagnose_options, field)
@@ -35,6 +36,10 @@ static const struct setting diagnose_settings[] = {
 	 SETTING_TEXT, AT(lab), 0, 0, NULL},
 	{"time", 't', "TIME", "watch for TIME; default 5s", SETTING_TIME, AT(time_ns), NS_PER_S, 0,
 	 NULL},
+	{"try", 0, NULL,
+	 "where Nagle's algorithm is proven: set TCP_NODELAY on the sender's live socket, watch again for as long, restore "
+	 "it, and show both",
+	 SETTING_FLAG, AT(trial), 0, 0, NULL},
 	{.doc = "Output:"},
 	{"all", 'a', NULL, "show healthy flows, too, when there are many", SETTING_FLAG, AT(all), 0,
 	 0, NULL},
@@ -48,7 +53,7 @@ enum { HEALTHY_SHOWN = 8 }; /* more of them are only counted, unless --all */
 
 static const char doc[] =
 	"Watches the TCP flows of other programs, tells their fast turns from their slow ones, and names what the slow "
-	"ones waited for: proven when all of its evidence was seen, likely when a part was. Changes nothing.\v"
+	"ones waited for: proven when all of its evidence was seen, likely when a part was. Changes nothing without --try.\v"
 	"Examples:\n"
 	"  layover diagnose --port 5000            the programs on both sides of that port\n"
 	"  layover diagnose --pid 1234 -t 20 -j    all flows of a process, as JSON\n";
@@ -119,11 +124,19 @@ static struct flow_names names_of(const struct live_flow *flow, struct names_mem
 	return (struct flow_names){m->client, m->server, m->client_addr, m->server_addr};
 }
 
+/* --try: what one flow was before and with the remedy. */
+struct trial {
+	uint64_t socket; /* of the flow, 0: nothing was tried */
+	uint64_t before_ns, with_ns;
+	size_t before_turns, with_turns;
+};
+
 /* What was found in all flows together. */
 struct findings {
 	size_t flows, healthy, sick;
 	bool stall_proven;
 	json_t *list;
+	struct trial trial;
 };
 
 static bool proven(const struct diagnosis *d)
@@ -156,6 +169,79 @@ static int judge(const struct diagnose_options *o, const struct live_flow *flow,
 	return 0;
 }
 
+/* The median turn of the larger cluster; 0: none. */
+static uint64_t typical(const struct diagnosis *d, size_t *turns)
+{
+	const struct cluster *most =
+		&d->clusters[d->cluster_count > 1 && d->clusters[1].count > d->clusters[0].count];
+
+	*turns = d->clusters[0].count + d->clusters[1].count;
+	return most->median_ns;
+}
+
+/* Whose program sent what Nagle held in this flow; NULL: that is not proven, or not seen. */
+static const struct live_flow *proven_sender(const struct live_flow *flow,
+					     const struct diagnosis *d)
+{
+	const struct live_flow *sender;
+
+	for (int v = 0; v < d->verdict_count; v++) {
+		if (d->verdicts[v].cause != CAUSE_nagle || d->verdicts[v].grade != GRADE_PROVEN)
+			continue;
+		sender = d->verdicts[v].client_end == (flow->role == ROLE_CLIENT) ? flow
+										  : flow->peer;
+		if (sender && sender->known)
+			return sender;
+	}
+	return NULL;
+}
+
+/* The first flow for which there is something to try, and its sending end; NULL: none. */
+static const struct live_flow *worth_trying(const struct diagnose_options *o,
+					    const struct watching *w, struct trial *trial,
+					    const struct live_flow **sender)
+{
+	for (size_t i = 0; i < w->live.count; i++) {
+		const struct live_flow *flow = w->live.flows[i];
+		struct diagnosis d;
+
+		if ((flow->role == ROLE_SERVER && flow->peer) ||
+		    !watch_filter_fits(&o->filter, flow) || diagnose_flow(flow, &d))
+			continue;
+		*sender = proven_sender(flow, &d);
+		if (!*sender)
+			continue;
+		trial->socket = flow->socket;
+		trial->before_ns = typical(&d, &trial->before_turns);
+		return flow;
+	}
+	return NULL;
+}
+
+/* Measures one flow again with TCP_NODELAY, and takes it back. 0 or -errno with a sentence. */
+static int try_remedy(const struct diagnose_options *o, struct watching *w, struct trial *trial)
+{
+	const struct live_flow *sender, *flow = worth_trying(o, w, trial, &sender);
+	struct diagnosis d;
+	int rc, restored;
+
+	if (!flow)
+		return 0;
+	rc = remedy_try_nodelay(sender->who.pid, sender->who.netns, flow->ports);
+	if (rc)
+		return rc;
+	live_clear(&w->live);
+	rc = watching_gather(w, o->time_ns, &stopped, true);
+	restored = remedy_try_end();
+	if (!rc)
+		rc = restored;
+	if (!rc)
+		rc = diagnose_flow(flow, &d);
+	if (!rc)
+		trial->with_ns = typical(&d, &trial->with_turns);
+	return rc;
+}
+
 static int judge_all(const struct diagnose_options *o, const struct watching *w,
 		     struct findings *found)
 {
@@ -180,6 +266,13 @@ static int print_json(const struct watching *w, const struct findings *found)
 	collect_counters(w->collect, &counters);
 	json_object_set_new(out, "flows", found->list);
 	json_object_set_new(out, "healthy", json_boolean(found->sick == 0));
+	if (found->trial.socket)
+		json_object_set_new(out, "try",
+				    json_pack("{s:s, s:I, s:I, s:I, s:I}", "remedy", "nodelay",
+					      "before_p50_ns", (json_int_t)found->trial.before_ns,
+					      "before_turns", (json_int_t)found->trial.before_turns,
+					      "with_p50_ns", (json_int_t)found->trial.with_ns,
+					      "with_turns", (json_int_t)found->trial.with_turns));
 	json_object_set_new(out, "counters",
 			    json_pack("{s:I, s:I, s:I}", "dropped", (json_int_t)counters.dropped,
 				      "left_out", (json_int_t)w->live.left_out, "recursion_misses",
@@ -192,6 +285,11 @@ static int print_text(const struct watching *w, const struct findings *found)
 	struct collect_counters counters;
 
 	collect_counters(w->collect, &counters);
+	if (found->trial.socket)
+		printf("Tried TCP_NODELAY on the sender of the first of them: typically %.1f ms before (%zu turns),\n"
+		       "%.3f ms with it (%zu turns). It is off again.\n\n",
+		       (double)found->trial.before_ns / 1e6, found->trial.before_turns,
+		       (double)found->trial.with_ns / 1e6, found->trial.with_turns);
 	printf("%zu flow%s: %zu with a cause of waiting, %zu healthy; dropped %llu, left out %llu\n",
 	       found->flows, found->flows == 1 ? "" : "s", found->sick, found->healthy,
 	       (unsigned long long)counters.dropped, (unsigned long long)w->live.left_out);
@@ -204,10 +302,12 @@ static int print_text(const struct watching *w, const struct findings *found)
 static int diagnose(const struct diagnose_options *o, struct watching *w)
 {
 	struct findings found = {.list = o->json ? json_array() : NULL};
-	int rc = watching_gather(w, o->time_ns, &stopped, true);
+	int rc = watching_gather(w, o->time_ns, &stopped, !o->trial);
 
 	if (!rc)
 		rc = judge_all(o, w, &found);
+	if (!rc && o->trial)
+		rc = try_remedy(o, w, &found.trial);
 	if (rc)
 		return say_error(EXIT_FAILED, "%s", err_text(rc));
 	if (!found.flows)

@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/args.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/remedy.h"
 #include "collect/remedy.h"
 #include "view/view.h"
 
@@ -39,7 +41,9 @@ static const struct cure {
 struct remedy_options {
 	const char *what; /* "nodelay", "rcvbuf=100000", "undo" */
 	uint64_t port, pid;
-	bool apply, json;
+	uint64_t netns; /* inode number; 0: the process's, else our own */
+	uint32_t ports; /* of one flow, client port << 16 | server port; 0: all */
+	bool apply, json, quiet;
 	const struct cure *cure;
 	int32_t value;
 };
@@ -155,22 +159,75 @@ static uint64_t owner_of(uint64_t inode)
 	return pid;
 }
 
-static int enter_namespace_of(uint64_t pid)
+static int enter_namespace_at(const char *path)
 {
-	char path[64];
-	int fd, rc = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc = fd < 0 || setns(fd, CLONE_NEWNET) ? -errno : 0;
 
-	snprintf(path, sizeof(path), "/proc/%llu/ns/net", (unsigned long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		rc = err_set(-errno, "cannot enter the network namespace of process %llu: %s",
-			     (unsigned long long)pid, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return rc;
 }
 
-/* Leaves only the sockets of the process, if one was named. */
+static int enter_namespace_of(uint64_t pid)
+{
+	char path[64];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%llu/ns/net", (unsigned long long)pid);
+	rc = enter_namespace_at(path);
+	return rc ? err_set(rc, "cannot enter the network namespace of process %llu: %s",
+			    (unsigned long long)pid, strerror(-rc))
+		  : 0;
+}
+
+static uint64_t own_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/thread-self/ns/net", &status) ? 0 : status.st_ino;
+}
+
+/* Looks for a namespace of that number among the entries of a directory, and moves into it. */
+static int enter_one_of(const char *dir_path, const char *suffix, uint64_t inode)
+{
+	struct dirent *entry;
+	int rc = -ENOENT;
+	DIR *dir = opendir(dir_path);
+
+	while (dir && rc && (entry = readdir(dir))) {
+		struct stat status;
+		char path[320];
+
+		snprintf(path, sizeof(path), "%s/%s%s", dir_path, entry->d_name, suffix);
+		if (!stat(path, &status) && status.st_ino == inode)
+			rc = enter_namespace_at(path);
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+/* Moves into the namespace that has this number: a named one, or that of some process. */
+static int enter_namespace(uint64_t inode)
+{
+	if (own_namespace() == inode)
+		return 0;
+	if (!enter_one_of("/run/netns", "", inode) || !enter_one_of("/proc", "/ns/net", inode))
+		return 0;
+	return err_set(-ENOENT, "no process and no name leads to the network namespace %llu",
+		       (unsigned long long)inode);
+}
+
+static bool is_flow(const struct remedy_row *row, uint32_t ports)
+{
+	uint32_t outward = (uint32_t)row->local_port << 16 | row->remote_port;
+	uint32_t inward = (uint32_t)row->remote_port << 16 | row->local_port;
+
+	return !ports || ports == outward || ports == inward;
+}
+
+/* Leaves only the sockets of the process and of the flow, if they were named. */
 static void keep_wanted(const struct remedy_options *o, struct remedy_rows *found)
 {
 	char pid[24];
@@ -178,7 +235,8 @@ static void keep_wanted(const struct remedy_options *o, struct remedy_rows *foun
 
 	snprintf(pid, sizeof(pid), "%llu", (unsigned long long)o->pid);
 	for (size_t i = 0; i < found->count; i++)
-		if (!o->pid || has_socket(pid, found->rows[i].inode))
+		if ((!o->pid || has_socket(pid, found->rows[i].inode)) &&
+		    is_flow(&found->rows[i], o->ports))
 			found->rows[kept++] = found->rows[i];
 	found->count = kept;
 }
@@ -225,13 +283,6 @@ static int journal_write(const json_t *list)
 		return 0;
 	return err_set(-EIO, "cannot write the journal %s: %s; nothing was changed", path,
 		       strerror(errno));
-}
-
-static uint64_t own_namespace(void)
-{
-	struct stat status;
-
-	return stat("/proc/thread-self/ns/net", &status) ? 0 : status.st_ino;
 }
 
 /* What is in the journal already is the older truth. */
@@ -303,6 +354,8 @@ static int show(const struct remedy_options *o, const struct remedy_rows *rows)
 	json_t *out = o->json ? view_json_header("remedy") : NULL,
 	       *list = o->json ? json_array() : NULL;
 
+	if (o->quiet)
+		return 0;
 	for (size_t i = 0; i < rows->count; i++)
 		show_row(o, &rows->rows[i], list);
 	if (out) {
@@ -360,7 +413,7 @@ static int apply(const struct remedy_options *o, const struct remedy_rows *rows)
 static int plan_or_apply(const struct remedy_options *o)
 {
 	struct remedy_rows rows = {0};
-	int rc = o->pid ? enter_namespace_of(o->pid) : 0;
+	int rc = o->netns ? enter_namespace(o->netns) : o->pid ? enter_namespace_of(o->pid) : 0;
 
 	if (!rc)
 		rc = remedy_sockets(o->cure->level, o->cure->option, (uint16_t)o->port, NULL, 0,
@@ -387,31 +440,6 @@ static int plan_or_apply(const struct remedy_options *o)
 }
 
 /* --- undoing ------------------------------------------------------------------------------------- */
-
-/* Moves into the namespace that has this number: that of some process. */
-static int enter_namespace(uint64_t inode)
-{
-	struct dirent *entry;
-	int rc = -ENOENT;
-	DIR *dir;
-
-	if (own_namespace() == inode)
-		return 0;
-	dir = opendir("/proc");
-	while (dir && rc && (entry = readdir(dir))) {
-		struct stat status;
-		char path[64];
-
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%.20s/ns/net", entry->d_name);
-		if (!stat(path, &status) && status.st_ino == inode)
-			rc = enter_namespace_of(strtoull(entry->d_name, NULL, 10));
-	}
-	if (dir)
-		closedir(dir);
-	return rc;
-}
 
 /* 1: restored, 0: the socket is gone, -errno with a sentence. */
 static int undo_one(const json_t *entry)
@@ -442,7 +470,7 @@ static int undo_one(const json_t *entry)
 		       name ? name : "");
 }
 
-static int undo(void)
+static int undo(bool quiet)
 {
 	json_t *list = journal_read();
 	size_t restored = 0, gone = 0;
@@ -450,7 +478,8 @@ static int undo(void)
 
 	if (!json_array_size(list)) {
 		json_decref(list);
-		printf("There is nothing to undo.\n");
+		if (!quiet)
+			printf("There is nothing to undo.\n");
 		return EXIT_OK;
 	}
 	while (rc >= 0 && json_array_size(list)) {
@@ -465,8 +494,59 @@ static int undo(void)
 	json_decref(list);
 	if (rc < 0)
 		return say_error(EXIT_FAILED, "%s", err_text(rc));
-	printf("%zu restored, %zu closed since.\n", restored, gone);
+	if (!quiet)
+		printf("%zu restored, %zu closed since.\n", restored, gone);
 	return EXIT_OK;
+}
+
+/* --- for the time of a measurement --------------------------------------------------------------- */
+
+/* Waits for the child of a fork(2). 0, or -errno with a sentence; its own was printed by itself. */
+static int outcome(pid_t child)
+{
+	int status = 0;
+
+	if (child < 0)
+		return err_set(-errno, "cannot start a process: %s", strerror(errno));
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status ? err_set(-EIO, "the remedy failed, see above") : 0;
+}
+
+int remedy_try_nodelay(uint64_t pid, uint64_t netns, uint32_t ports)
+{
+	const struct remedy_options o = {.pid = pid,
+					 .netns = netns,
+					 .ports = ports,
+					 .port = ports & 0xffff,
+					 .apply = true,
+					 .quiet = true,
+					 .cure = &cures[0],
+					 .value = 1};
+	json_t *journal = journal_read();
+	bool busy = json_array_size(journal) > 0;
+	pid_t child;
+
+	json_decref(journal);
+	if (busy)
+		return err_set(-EBUSY,
+			       "an earlier remedy is still applied; 'layover remedy undo' first");
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		_exit(plan_or_apply(&o));
+	return outcome(child);
+}
+
+int remedy_try_end(void)
+{
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0)
+		_exit(undo(true));
+	return outcome(child);
 }
 
 int cmd_remedy(int argc, char **argv)
@@ -474,5 +554,5 @@ int cmd_remedy(int argc, char **argv)
 	struct remedy_options o = {0};
 
 	parse_options(&o, argc, argv);
-	return is_undo(&o) ? undo() : plan_or_apply(&o);
+	return is_undo(&o) ? undo(false) : plan_or_apply(&o);
 }
