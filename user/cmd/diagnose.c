@@ -286,8 +286,8 @@ static int print_text(const struct watching *w, const struct findings *found)
 
 	collect_counters(w->collect, &counters);
 	if (found->trial.socket)
-		printf("Tried TCP_NODELAY on the sender of the first of them: typically %.1f ms before (%zu turns),\n"
-		       "%.3f ms with it (%zu turns). It is off again.\n\n",
+		printf("Tried TCP_NODELAY on the first one's sender and took it back: a typical\n"
+		       "turn was %.3f ms before (of %zu), %.3f ms with it (of %zu).\n\n",
 		       (double)found->trial.before_ns / 1e6, found->trial.before_turns,
 		       (double)found->trial.with_ns / 1e6, found->trial.with_turns);
 	printf("%zu flow%s: %zu with a cause of waiting, %zu healthy; dropped %llu, left out %llu\n",
