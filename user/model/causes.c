@@ -17,7 +17,9 @@ const struct cause_info cause_infos[CAUSES] = {
 const char *const grade_names[] = {"likely", "proven"};
 
 enum {
-	GAP_RATIO = 4,        /* neighbours that are so far apart belong to different clusters */
+	GAP_RATIO = 4, /* neighbours that are so far apart belong to different clusters */
+	STAGE_TURNS_MIN =
+		10, /* the same for causes that are told by where the time went: any machine hiccups */
 	TURNS_MIN = 3,        /* fewer are chance */
 	EVIDENT_PERMILLE = 5, /* of all turns, for a cause that was seen at work */
 	STAGE_PERMILLE = 50,  /* the same for one that is told by where the time went … */
@@ -372,6 +374,8 @@ static bool worth_a_word(const struct work *w, enum cause cause, const struct ta
 	size_t all = w->flow->turn_count;
 
 	if (t->turns < TURNS_MIN || 100 * t->sum_ns < SLOW_PERCENT * w->slow_sum)
+		return false;
+	if (told_by_stage(cause) && t->turns < STAGE_TURNS_MIN)
 		return false;
 	if (!told_by_stage(cause))
 		return 1000 * t->turns >= EVIDENT_PERMILLE * all;
