@@ -238,3 +238,58 @@ def test_without_privileges():
         done = subprocess.run(inside(None, [*drop, LAYOVER, command, "--port", "1"]), capture_output=True, text=True,
                               timeout=20, check=False)
         assert done.returncode == 3 and "setcap" in done.stderr, done.stderr
+
+
+MANY_SERVER = """
+import selectors, socket, sys
+poller, listener = selectors.DefaultSelector(), socket.create_server((sys.argv[1], 5000), backlog=1024)
+poller.register(listener, selectors.EVENT_READ)
+owed = {}
+print("ready", flush=True)
+while True:
+    for key, _ in poller.select():
+        if key.fileobj is listener:
+            conn, _ = listener.accept()
+            poller.register(conn, selectors.EVENT_READ)
+            owed[conn] = 0
+            continue
+        data = key.fileobj.recv(4096)
+        if not data:
+            poller.unregister(key.fileobj)
+            key.fileobj.close()
+            continue
+        owed[key.fileobj] += len(data)
+        while owed[key.fileobj] >= 40:
+            key.fileobj.send(b"r" * 40)
+            owed[key.fileobj] -= 40
+"""
+MANY_CLIENT = """
+import socket, sys, threading
+def trip(conn, *parts):
+    for part in parts:
+        conn.send(part)
+    need = 40
+    while need:
+        need -= len(conn.recv(need))
+healthy = [socket.create_connection((sys.argv[1], 5000)) for _ in range(211)]
+sick = socket.create_connection((sys.argv[1], 5000))
+def ill():
+    while True:
+        trip(sick, b"x" * 20, b"y" * 20)
+threading.Thread(target=ill, daemon=True).start()
+print(sick.getsockname()[1], flush=True)
+while True:
+    for conn in healthy:
+        trip(conn, b"x" * 40)
+"""
+
+
+def test_one_sick_flow_among_many(pair):
+    with program(pair.server, MANY_SERVER, pair.server_addr), \
+            started(sys.executable, "-c", MANY_CLIENT, pair.server_addr, netns=pair.client) as client:
+        sick = client.stdout.readline().strip()
+        out = diagnose("--port", 5000, "--netns", namespace_number(pair.client), seconds=4)
+    assert len(out["flows"]) == 212 and out["counters"]["dropped"] == 0
+    accused = [flow for flow in out["flows"] if causes(flow) & {("nagle", "proven"), ("delayed_ack", "proven")}]
+    assert [flow["client_addr"].rsplit(":", 1)[1] for flow in accused] == [sick]
+    assert not [flow for flow in out["flows"] if flow not in accused and known(flow)]
