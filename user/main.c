@@ -16,7 +16,7 @@ const struct command commands[] = {
 	{"load", "messages in one direction: how many per second leave and arrive", cmd_load},
 	{"serve", "the echo side of the driver", cmd_serve},
 	{"watch", "the split of live flows of other programs, interval by interval", cmd_watch},
-	{"irq", "which CPU handles which queue's interrupts", cmd_irq},
+	{"irq", "which CPU handles which queue's interrupts; bindings, with undo", cmd_irq},
 	{"stages", "the table of stages a round trip is split into", cmd_stages},
 	{"doctor", "what this kernel and these privileges allow, and what is missing", cmd_doctor},
 	{NULL, NULL, NULL},

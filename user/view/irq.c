@@ -444,3 +444,37 @@ int view_irq_json(const struct machine *m, const struct irq_rates *rates)
 	json_object_set_new(out, "devices", devices);
 	return view_json_print(out);
 }
+
+/* --- flows --------------------------------------------------------------------------------------- */
+
+static json_t *flow_object(const struct irq_flow *f)
+{
+	return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s?, s:s?}", "flow", f->text, "hash",
+			 (json_int_t)f->hash, "entry", (json_int_t)f->entry, "queue",
+			 (json_int_t)f->queue, "irq", number_or_null(f->irq ? f->irq->irq : -1),
+			 "name", f->irq ? f->irq->name : NULL, "affinity",
+			 f->irq ? f->irq->affinity : NULL);
+}
+
+int view_irq_flows(const struct device *device, const struct irq_flow *flows, int count, bool json)
+{
+	json_t *out, *rows;
+
+	if (json) {
+		out = view_json_header("irq flow");
+		rows = json_array();
+		for (int i = 0; i < count; i++)
+			json_array_append_new(rows, flow_object(&flows[i]));
+		json_object_set_new(out, "device", json_string(device->name));
+		json_object_set_new(out, "flows", rows);
+		return view_json_print(out);
+	}
+	printf("%-8s  %5s  %5s  %-6s %-9s flow\n", "hash", "entry", "queue", "irq", "CPUs");
+	for (int i = 0; i < count; i++) {
+		printf("%08x  %5u  %5u  ", flows[i].hash, flows[i].entry, flows[i].queue);
+		optional_number(flows[i].irq ? flows[i].irq->irq : -1, 6);
+		cell(flows[i].irq ? flows[i].irq->affinity : "?", 9);
+		puts(flows[i].text);
+	}
+	return 0;
+}

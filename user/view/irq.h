@@ -16,4 +16,13 @@ struct irq_rates {
 int view_irq_text(const struct machine *machine, const struct irq_rates *rates);
 int view_irq_json(const struct machine *machine, const struct irq_rates *rates);
 
+/* Where a device's table sends a flow. */
+struct irq_flow {
+	const char *text; /* as the user wrote it */
+	uint32_t hash, entry, queue;
+	const struct device_irq *irq; /* of the queue, NULL: not known */
+};
+
+int view_irq_flows(const struct device *device, const struct irq_flow *flows, int count, bool json);
+
 #endif
