@@ -7,13 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/cpulist.h"
 #include "tune/devices.h"
 #include "tune/interrupts.h"
+#include "base/error.h"
+#include "tune/policies.h"
 #include "tune/rss.h"
 
 /* --- CPUs ---------------------------------------------------------------------------------------- */
@@ -70,7 +75,7 @@ static void test_masks(void **state)
 /* --- /proc/interrupts ---------------------------------------------------------------------------- */
 
 /* Rows of 6.1, 6.12 and 7.2, a shared one, one of an offline CPU's absence, words, and a single count. */
-static const char table[] =
+static const char interrupts_text[] =
 	"           CPU0       CPU2       \n"
 	"  1:          3          4   IO-APIC   1-edge      i8042\n"
 	" 11:          5          6   IO-APIC  11-fasteoi   uhci_hcd:usb1, eth9\n"
@@ -86,7 +91,7 @@ static void test_interrupts(void **state)
 	const struct interrupt *row;
 
 	(void)state;
-	assert_int_equal(interrupts_parse(table, &all), 0);
+	assert_int_equal(interrupts_parse(interrupts_text, &all), 0);
 	assert_int_equal(all.columns, 2);
 	assert_int_equal(all.cpus[1], 2);
 	assert_int_equal(all.n, 7);
@@ -254,14 +259,266 @@ static void test_tables(void **state)
 	assert_int_equal(rss_table_parse("1,2,3", entries, 2), -EINVAL);
 }
 
+/* --- plans on made-up trees ---------------------------------------------------------------------- */
+
+static char root[64];
+
+/* A file below the root, with the folders that it needs. */
+static void put(const char *path, const char *text)
+{
+	char whole[256];
+	FILE *file;
+
+	snprintf(whole, sizeof(whole), "%s%s", root, path);
+	for (char *at = whole + strlen(root) + 1; (at = strchr(at, '/')); *at++ = '/') {
+		*at = '\0';
+		mkdir(whole, 0700);
+	}
+	file = fopen(whole, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* Eight CPUs on two nodes, CPU 7 isolated, siblings n and n+4; a NIC on node 1 with four pairs of queues. */
+static int make_tree(void **state)
+{
+	char path[128], table[2048] = "CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\n", text[128];
+
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/layover-tune-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	setenv("LAYOVER_ROOT", root, 1);
+	unsetenv("SSH_CONNECTION");
+	put("/sys/devices/system/cpu/online", "0-7\n");
+	put("/sys/devices/system/cpu/isolated", "7\n");
+	put("/sys/devices/system/cpu/nohz_full", "(null)\n");
+	put("/sys/devices/system/node/node1/cpulist", "4-7\n");
+	put("/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2,6\n");
+	put("/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "3\n");
+	put("/sys/class/net/eth0/ifindex", "2\n");
+	put("/sys/class/net/eth0/device/numa_node", "1\n");
+	put("/proc/irq/30/smp_affinity_list", "0-7\n");
+	put("/sys/class/net/eth0/device/msi_irqs/30", "msix\n");
+	snprintf(table + strlen(table), 128, " 30: 0 0 0 0 0 0 0 0 PCI-MSIX 0-edge eth0\n");
+	for (int q = 0; q < 4; q++) {
+		snprintf(path, sizeof(path), "/sys/class/net/eth0/device/msi_irqs/%d", 31 + q);
+		put(path, "msix\n");
+		snprintf(path, sizeof(path), "/proc/irq/%d/smp_affinity_list", 31 + q);
+		put(path, q == 3 ? "6\n" : "0-7\n");
+		snprintf(path, sizeof(path), "/sys/class/net/eth0/queues/rx-%d/rps_cpus", q);
+		put(path, q == 2 ? "c0\n" : "00\n");
+		snprintf(path, sizeof(path), "/sys/class/net/eth0/queues/tx-%d/xps_cpus", q);
+		put(path, "00\n");
+		snprintf(text, sizeof(text), " %d: 0 0 0 0 0 0 0 0 PCI-MSIX %d-edge eth0-TxRx-%d\n",
+			 31 + q, q + 1, q);
+		strncat(table, text, sizeof(table) - strlen(table) - 1);
+	}
+	put("/proc/interrupts", table);
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	char command[128];
+
+	(void)state;
+	unsetenv("LAYOVER_ROOT");
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command); /* NOLINT: the path is made here */
+}
+
+/* Plans; each change as "KEY:NEW", separated by spaces. */
+static int plan(const char *words, const struct policy_options *options, char *text, size_t size)
+{
+	const char *eth0 = "eth0", *list[16];
+	char copy[128], *save = NULL;
+	struct policy_options o = options ? *options : (struct policy_options){0};
+	struct machine machine;
+	struct plan made = {0};
+	int n = 0, rc;
+
+	if (!o.step)
+		o.step = 1;
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		list[n++] = w;
+	rc = machine_read(&machine, &eth0, 1);
+	assert_int_equal(rc, 0);
+	rc = policies_plan(&machine, &machine.devices[0], list, n, &o, &made);
+	text[0] = '\0';
+	for (int i = 0; i < made.n && !rc; i++)
+		snprintf(text + strlen(text), size - strlen(text), "%s%s:%s", i ? " " : "",
+			 made.rows[i].ref.key, made.rows[i].new);
+	plan_free(&made);
+	machine_free(&machine);
+	return rc;
+}
+
+static void assert_plan(const char *words, const struct policy_options *options, const char *want)
+{
+	char text[1024];
+
+	assert_int_equal(plan(words, options, text, sizeof(text)), 0);
+	assert_string_equal(text, want);
+}
+
+static void test_machine(void **state)
+{
+	const char *eth0 = "eth0", *none = "eth1";
+	struct machine m;
+	char text[32];
+
+	(void)state;
+	assert_int_equal(machine_read(&m, &eth0, 1), 0);
+	assert_int_equal(CPU_COUNT(&m.online), 8);
+	assert_int_equal(CPU_COUNT(&m.nohz_full), 0);
+	assert_int_equal(m.devices[0].node, 1);
+	assert_int_equal(m.devices[0].irq_count, 5);
+	assert_int_equal(device_queues(&m.devices[0], false), 4);
+	assert_int_equal(device_queue(&m.devices[0], true, 2)->irq, 33);
+	device_irq_queues(&m.devices[0], device_irq(&m.devices[0], "eth0-TxRx-1"), false, text,
+			  sizeof(text));
+	assert_string_equal(text, "1");
+	assert_false(m.devices[0].control);
+	machine_free(&m);
+	assert_int_equal(machine_read(&m, &none, 1), -ENODEV);
+	machine_free(&m);
+	put("/proc/net/route",
+	    "Iface Destination Gateway\neth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\n");
+	put("/proc/77/comm", "irqbalance\n");
+	assert_int_equal(machine_read(&m, &eth0, 1), 0);
+	assert_true(m.devices[0].control);
+	assert_int_equal(m.irqbalance, 77);
+	machine_free(&m);
+}
+
+static void test_spread(void **state)
+{
+	(void)state;
+	assert_plan("spread", NULL, "eth0-TxRx-0:0 eth0-TxRx-1:1 eth0-TxRx-2:2 eth0-TxRx-3:3");
+	assert_plan("spread", &(struct policy_options){.step = 2},
+		    "eth0-TxRx-0:0 eth0-TxRx-1:2 eth0-TxRx-2:4"); /* 3 is on 6 already */
+	assert_plan("spread", &(struct policy_options){.cpus = "2-3", .step = 2},
+		    "eth0-TxRx-0:2 eth0-TxRx-1:3 eth0-TxRx-2:2 eth0-TxRx-3:3");
+	/* of node 1, the isolated CPU 7 is left out unless it is named */
+	assert_plan("spread", &(struct policy_options){.local = true},
+		    "eth0-TxRx-0:4 eth0-TxRx-1:5 eth0-TxRx-2:6 eth0-TxRx-3:4");
+	assert_plan("spread", &(struct policy_options){.cpus = "7"},
+		    "eth0-TxRx-0:7 eth0-TxRx-1:7 eth0-TxRx-2:7 eth0-TxRx-3:7");
+	assert_plan("spread", &(struct policy_options){.queues = "1"}, "eth0-TxRx-1:1");
+}
+
+static void test_near_reader(void **state)
+{
+	(void)state;
+	assert_plan("near-reader 6", &(struct policy_options){.queues = "1-3"},
+		    "eth0-TxRx-1:6 eth0-TxRx-2:6 2:0"); /* 3 is there, RPS of 2 hands on */
+	assert_plan("near-reader 2", &(struct policy_options){.queues = "0", .sibling = true},
+		    "eth0-TxRx-0:6");
+}
+
+static void test_isolate(void **state)
+{
+	(void)state;
+	/* what is only there goes to all others; the link's interrupt too */
+	assert_plan("isolate 4-6", NULL,
+		    "eth0:0-3,7 eth0-TxRx-0:0-3,7 eth0-TxRx-1:0-3,7 eth0-TxRx-2:0-3,7 "
+		    "eth0-TxRx-3:0-3,7 2:80");
+}
+
+static void test_packets(void **state)
+{
+	(void)state;
+	assert_plan("rps 6-7", NULL, "0:c0 1:c0 3:c0");
+	assert_plan("rps off", NULL, "2:0");
+	assert_plan("xps", &(struct policy_options){.cpus = "0-5"}, "0:11 1:22 2:4 3:8");
+	/* in the order of the table, not of the words */
+	assert_plan("rps off near-reader 0", &(struct policy_options){.queues = "0"},
+		    "eth0-TxRx-0:0");
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *words;
+		struct policy_options options;
+		const char *said;
+	} rows[] = {
+		{"isolate 0-7", {0}, "no online CPU"},
+		{"isolate 0-1023", {0}, "no online CPU"},
+		{"near-reader 8", {0}, "not online"},
+		{"near-reader 1-2", {0}, "not one CPU"},
+		{"near-reader 3", {.sibling = true}, "no hyperthread sibling"},
+		{"spread", {.cpus = "6-9"}, "CPU 8-9 is not online"},
+		{"spread", {.cpus = "0-3", .local = true}, "no CPU is left"},
+		{"spread", {.queues = "9"}, "no interrupts of these queues"},
+		{"rss equal", {0}, "no RSS table"},
+		{"queues 2", {0}, "cannot be set"},
+		{"coalesce rx-usecs=1", {0}, "cannot be set"},
+		{"spread spread", {0}, "twice"},
+		{"", {0}, "a policy must follow"},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int rc = plan(rows[i].words, &rows[i].options, text, sizeof(text));
+
+		assert_true(rc < 0);
+		assert_non_null(strstr(err_text(rc), rows[i].said));
+	}
+}
+
+static void test_knobs(void **state)
+{
+	const struct setting_ref irq = {knob_find("irq"), "eth0", "eth0-TxRx-2"};
+	const struct setting_ref gone = {knob_find("irq"), "eth0", "eth0-TxRx-9"};
+	const struct setting_ref rps = {knob_find("rps_cpus"), "eth0", "2"};
+	const struct setting_ref other = {knob_find("rps_cpus"), "eth9", "2"};
+	char text[KNOB_TEXT];
+
+	(void)state;
+	assert_int_equal(knob_write(&irq, "3"), 0);
+	assert_int_equal(knob_read(&irq, text), 0);
+	assert_string_equal(text, "3");
+	assert_int_equal(knob_read(&gone, text), -ENOENT);
+	assert_int_equal(knob_read(&rps, text), 0);
+	assert_string_equal(text, "c0");
+	assert_true(rps.knob->same("c0", "00000000,000000C0"));
+	assert_true(irq.knob->same("0-1", "0,1"));
+	assert_false(irq.knob->same("0-1", "x"));
+	assert_int_equal(knob_read(&other, text), -ENODEV);
+	assert_int_equal(knob_write(&other, "1"), -ENODEV);
+	knob_command(&irq, "1", text);
+	assert_string_equal(text, "echo 1 >/proc/irq/33/smp_affinity_list");
+	/* the interrupt was asked for anew and has another number */
+	put("/proc/interrupts", "CPU0\n 32: 0 PCI-MSIX 3-edge eth0-TxRx-2\n");
+	knob_command(&irq, "1", text);
+	assert_string_equal(text, "echo 1 >/proc/irq/32/smp_affinity_list");
+}
+
+#define ON_TREE(test) cmocka_unit_test_setup_teardown(test, make_tree, remove_tree)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),      cmocka_unit_test(test_masks),
-		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_no_interrupts),
-		cmocka_unit_test(test_rates),      cmocka_unit_test(test_names),
-		cmocka_unit_test(test_toeplitz),   cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_no_interrupts),
+		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_toeplitz),
+		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_tables),
+		ON_TREE(test_machine),
+		ON_TREE(test_spread),
+		ON_TREE(test_near_reader),
+		ON_TREE(test_isolate),
+		ON_TREE(test_packets),
+		ON_TREE(test_refused),
+		ON_TREE(test_knobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
