@@ -14,9 +14,16 @@ def options_of(text):
     return set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text))
 
 
-@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy"])
+def help_of(command):
+    """Of a command with verbs: all of theirs."""
+    text = layover(command, "--help").stdout
+    verbs = re.findall(r"^  (\w+) ", text.partition("Verbs:")[2], re.M)
+    return text + "".join(layover(command, verb, "--help").stdout for verb in verbs)
+
+
+@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy", "irq"])
 def test_man_page_and_help_agree(command):
-    helped = options_of(layover(command, "--help").stdout) - COMMON
+    helped = options_of(help_of(command)) - COMMON
     with open(os.path.join(TOP, "docs", "man", f"layover-{command}.1.rst"), encoding="utf-8") as file:
         page = file.read()
     described = options_of(page)
@@ -28,6 +35,6 @@ def test_man_page_and_help_agree(command):
     assert own - helped == set()
 
 
-@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy", "stages", "doctor"])
+@pytest.mark.parametrize("command", ["ping", "load", "serve", "watch", "diagnose", "remedy", "irq", "stages", "doctor"])
 def test_help_fits_a_terminal(command):
-    assert all(len(line) < 80 for line in layover(command, "--help").stdout.splitlines())
+    assert all(len(line) < 80 for line in help_of(command).splitlines())

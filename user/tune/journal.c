@@ -63,7 +63,7 @@ int journal_lock(void)
 	char path[JOURNAL_PATH];
 	int fd;
 
-	if (mkdir(folder(), 0700) && errno != EEXIST)
+	if (mkdir(folder(), 0755) && errno != EEXIST)
 		return cannot("make the folder", folder());
 	snprintf(path, sizeof(path), "%s/lock", folder());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -175,7 +175,7 @@ int journal_create(const struct plan *plan, struct journal *j)
 	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(),
 		 n ? numbers[n - 1] + 1 : 1);
 	j->fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-		     0600);
+		     0644);
 	if (j->fd < 0)
 		return cannot("make", beside);
 	journal_step();
