@@ -7,7 +7,8 @@ set -eu
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
     libncurses-dev libjansson-dev libcap-dev libmnl-dev liburing-dev nettle-dev linux-libc-dev iproute2
     python3-docutils"
-test="libcmocka-dev python3 python3-pytest python3-pexpect python3-pyte procps git"
+test="libcmocka-dev python3 python3-pytest python3-pexpect python3-pyte procps git
+    sockperf"
 lint="clang-format clang-tidy cppcheck shellcheck pyflakes3"
 bench="sockperf qperf python3"
 vm="qemu-system-x86 cpio xz-utils zstd busybox-static kmod ethtool iproute2 python3 python3-pytest"

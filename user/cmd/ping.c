@@ -149,6 +149,8 @@ static int finish_options(struct ping_options *o)
 	if (o->lab && (o->plan.token || o->plan.shutdown_server))
 		return err_set(-EINVAL, "--lab makes its own server; leave out %s",
 			       o->plan.token ? "--token-file" : "--shutdown-server");
+	if (o->lab && o->plan.peer)
+		return err_set(-EINVAL, "--lab makes its own server; leave out --peer");
 	if (!o->lab && !o->target)
 		return err_set(-EINVAL, "name a TARGET where 'layover serve' runs, or use --lab");
 	if (o->plan.iterations && !o->plan.time_given)

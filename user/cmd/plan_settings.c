@@ -12,6 +12,7 @@
 #include "base/place.h"
 #include "load/clock.h"
 #include "load/io.h"
+#include "load/peer.h"
 #include "load/plan.h"
 #include "load/token.h"
 
@@ -233,6 +234,11 @@ static int parse_server_cpus(void *into, const char *what, const char *text)
 	return rc;
 }
 
+static int parse_peer(void *into, const char *what, const char *text)
+{
+	return peer_parse(what, text, &((struct load_plan *)into)->peer);
+}
+
 static int parse_token(void *into, const char *what, const char *text)
 {
 	static struct token token; /* the last one given */
@@ -318,6 +324,10 @@ const struct setting plan_common_settings[] = {
 
 const struct setting plan_trip_settings[] = {
 	{.doc = "Round trips:"},
+	{"peer", 0, "WHAT",
+	 "what answers at TARGET: layover (default), sockperf ('sockperf sr', port 11111), echo (any TCP or UDP echo "
+	 "service, port 7)",
+	 SETTING_OWN, 0, 0, 0, parse_peer},
 	{"writes", 0, "SIZE,...", "send the request in writes of these sizes", SETTING_OWN, 0, 0, 0,
 	 parse_writes},
 	{"reply-writes", 0, "SIZE,...", "the server sends the reply in writes of these sizes",

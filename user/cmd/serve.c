@@ -12,13 +12,16 @@
 #include "cmd/command.h"
 #include "cmd/serving.h"
 #include "load/address.h"
+#include "load/answer.h"
 #include "load/clock.h"
+#include "load/peer.h"
 #include "load/server.h"
 
 struct serve_options {
 	const char *target; /* ADDR[:PORT]; NULL: loopback */
 	uint64_t port;      /* PORT_UNSET: of target, or the default; 0: any free one */
 	struct server_rules rules;
+	int peer; /* enum peer: whose clients come */
 	bool no_trace;
 };
 
@@ -35,6 +38,11 @@ static int parse_token(void *into, const char *what, const char *text)
 	return token_read(text, &token);
 }
 
+static int parse_peer(void *into, const char *what, const char *text)
+{
+	return peer_parse(what, text, &((struct serve_options *)into)->peer);
+}
+
 static const struct setting serve_settings[] = {
 	{.doc = "Where and how long:"},
 	{"port", 'p', "PORT", "listen on PORT (default 7117; 0: any free one)", SETTING_COUNT,
@@ -43,6 +51,10 @@ static const struct setting serve_settings[] = {
 	 0, NULL},
 	{"allow-shutdown", 0, NULL, "end when a client says --shutdown-server", SETTING_FLAG,
 	 AT(rules.allow_shutdown), 0, 0, NULL},
+	{"peer", 0, "WHAT",
+	 "whose clients come: layover's (default), sockperf ('sockperf pp', port 11111), echo (whoever wants back "
+	 "what he sends, port 7); the latter two by TCP and UDP, without any control",
+	 SETTING_OWN, 0, 0, 0, parse_peer},
 	{.doc = "Who may do what:"},
 	{"token-file", 0, "FILE", "only clients whose --token-file has the same secret",
 	 SETTING_OWN, 0, 0, 0, parse_token},
@@ -71,7 +83,7 @@ static const char doc[] =
  */
 static int open_listener(const struct serve_options *o, char *text)
 {
-	uint16_t port = SERVER_PORT;
+	uint16_t port = peer_infos[o->peer].port;
 	char host[ADDRESS_HOST_MAX] = "127.0.0.1";
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
@@ -98,6 +110,37 @@ static int open_listener(const struct serve_options *o, char *text)
 	return fd;
 }
 
+/* Others' clients come by either protocol: a UDP socket at the same address. */
+static int answer_others(int listen_fd, int stop_fd, int peer)
+{
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
+	int fd, rc;
+
+	getsockname(listen_fd, (struct sockaddr *)&bound, &len);
+	fd = socket(bound.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&bound, len))
+		rc = err_set(-errno, "cannot make a UDP socket: %s", strerror(errno));
+	else
+		rc = answer_run(listen_fd, fd, stop_fd, peer);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* What needs a control connection does not go with other programs' clients. */
+static int check_options(const struct serve_options *o)
+{
+	const struct server_rules *rules = &o->rules;
+
+	if (o->peer == PEER_LAYOVER ||
+	    !(rules->token || rules->once || rules->allow_shutdown || rules->max_bytes ||
+	      rules->max_sessions || rules->max_time_ns || o->no_trace))
+		return 0;
+	return err_set(-EINVAL, "--peer %s has no sessions: leave out all options but --port",
+		       peer_infos[o->peer].name);
+}
+
 int cmd_serve(int argc, char **argv)
 {
 	struct serve_options o = {.port = PORT_UNSET};
@@ -108,6 +151,8 @@ int cmd_serve(int argc, char **argv)
 	sigset_t stops;
 
 	settings_parse(parts, "[ADDR[:PORT]]", doc, &o.target, argc, argv);
+	if (check_options(&o))
+		return say_error(EXIT_USAGE, "%s", err_text(-EINVAL));
 	listen_fd = open_listener(&o, text);
 	if (listen_fd < 0)
 		return say_error(EXIT_FAILED, "%s", err_text(listen_fd));
@@ -122,7 +167,8 @@ int cmd_serve(int argc, char **argv)
 	fflush(stdout);
 	serving_prepare(&serving);
 	o.rules.tracer = o.no_trace ? NULL : &serving.tracer;
-	rc = server_run(listen_fd, stop_fd, &o.rules);
+	rc = o.peer ? answer_others(listen_fd, stop_fd, o.peer)
+		    : server_run(listen_fd, stop_fd, &o.rules);
 	close(stop_fd);
 	close(listen_fd);
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;

@@ -183,7 +183,10 @@ int tracing_start(struct tracing *t, struct run *run)
 	t->same_kernel = client_same_kernel(run->client);
 	snprintf(t->server_kernel, sizeof(t->server_kernel), "%s",
 		 client_server_kernel(run->client));
-	if (!t->same_kernel)
+	if (client_control(run->client) < 0)
+		snprintf(t->remote.reason, sizeof(t->remote.reason),
+			 "the server is not layover's own");
+	else if (!t->same_kernel)
 		rc = ask_server(t);
 	if (rc)
 		return rc;

@@ -13,6 +13,7 @@
 #include "base/place.h"
 #include "load/clock.h"
 #include "load/message.h"
+#include "load/peer.h"
 
 enum { RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
 
@@ -70,7 +71,7 @@ static int after_part(void *arg, bool moved)
 static int out_of_step(struct load_client *c, uint64_t seq)
 {
 	return err_set(-EBADMSG, "the server %s answered trip %llu with another message",
-		       c->link.server_text, (unsigned long long)seq);
+		       c->link.server_text, (unsigned long long)peer_seq(c->plan.peer, seq));
 }
 
 static int trip_stream(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end)
@@ -151,7 +152,8 @@ static struct samples *counters_of(struct load_client *c, uint64_t seq)
 /* A datagram that is not the awaited reply: finds the trip it belongs to and counts it there. */
 static void count_stray(struct load_client *c, uint64_t seq)
 {
-	uint64_t back = (seq - message_get_seq(c->reply, c->mask)) & c->mask;
+	uint64_t theirs = peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask));
+	uint64_t back = (seq - theirs) & c->mask;
 	uint64_t oldest = c->lost_count > LOST_KEPT ? c->lost_count - LOST_KEPT : 0;
 
 	if (back == 0 || back >= seq)
@@ -193,7 +195,7 @@ static int stray(struct load_client *c, ssize_t n, uint64_t seq)
 	if (n < 0)
 		return errno == EINTR ? watchdog_verdict(&c->dog) : -errno;
 	if (of_session(c, n))
-		count_stray(c, seq);
+		count_stray(c, peer_seq(c->plan.peer, seq));
 	return watchdog_verdict(&c->dog);
 }
 
@@ -254,6 +256,7 @@ static int check_payload(struct load_client *c)
 
 	if (c->plan.proto == PLAN_RAW)
 		message_answer(c->reply);
+	peer_unanswer(c->plan.peer, c->reply);
 	if (message_equal(c->request, c->reply, both, &at)) {
 		for (at = both; at < c->reply_bytes && !*rest; at++)
 			rest++;
@@ -266,14 +269,15 @@ static int check_payload(struct load_client *c)
 
 static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 {
-	uint64_t start;
+	uint64_t start, number;
 	int rc;
 
 	c->seq++;
-	message_put_seq(c->request, c->seq);
+	number = peer_seq(c->plan.peer, c->seq);
+	message_put_seq(c->request, number);
 	if (c->plan.verify)
 		message_fill(c->request, c->bytes, c->seq);
-	rc = c->trip(c, c->seq, &start, end);
+	rc = c->trip(c, number, &start, end);
 	if (rc == -ETIMEDOUT && plan_datagrams(&c->plan))
 		return lose(c, start, end);
 	if (rc)
@@ -428,6 +432,7 @@ static int prepare(struct load_client *c)
 		return err_set(-ENOMEM, "no memory for messages of %llu bytes",
 			       (unsigned long long)bytes);
 	message_label(c->request, c->bytes, c->link.flow.session);
+	peer_label(c->plan.peer, c->request, c->bytes);
 	/* A stream cannot lose a trip, only its server. */
 	if (!plan_datagrams(&c->plan) && limit < CLIENT_SILENCE_NS)
 		limit = CLIENT_SILENCE_NS;

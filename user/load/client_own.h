@@ -19,6 +19,7 @@ struct load_client {
 	bool watched, pinned, broken;
 
 	/* What a trip touches. */
+	/* seq is as it stands in the message. */
 	int (*trip)(struct load_client *c, uint64_t seq, uint64_t *start, uint64_t *end);
 	struct io io;
 	uint64_t bytes, reply_bytes, mask;

@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "load/clock.h"
 #include "load/control.h"
+#include "load/peer.h"
 #include "load/server.h"
 #include "load/token.h"
 
@@ -101,9 +102,10 @@ static int connect_tcp(struct opening *open, const struct sockaddr *addr,
 	if (!rc)
 		return fd;
 	close(fd);
-	return err_set(rc, "cannot reach a server at %s: %s%s", address_format(addr, text),
-		       strerror(-rc),
-		       rc == -ECONNREFUSED ? "; is 'layover serve' running there?" : "");
+	return err_set(
+		rc, "cannot reach a server at %s: %s%s", address_format(addr, text), strerror(-rc),
+		rc == -ECONNREFUSED && !open->plan->peer ? "; is 'layover serve' running there?"
+							 : "");
 }
 
 int connection_socket(struct connection *link, const struct load_plan *plan)
@@ -114,6 +116,57 @@ int connection_socket(struct connection *link, const struct load_plan *plan)
 		return fd;
 	link->end.fd = fd;
 	return 0;
+}
+
+/* A stranger's UDP socket: only its address is known. */
+static int aim_at(struct opening *open, const struct sockaddr *addr)
+{
+	const struct load_plan *plan = open->plan;
+	struct connection *link = open->link;
+	int fd = link->make_socket(link->arg, addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = fd < 0 ? fd : endpoint_options(plan, fd);
+
+	if (!rc && plan->bind)
+		rc = endpoint_bind(plan, fd, addr);
+	if (!rc && !plan->unconnected && connect(fd, addr, address_size(addr)))
+		rc = err_set(-errno, "cannot set up a UDP socket: %s", strerror(errno));
+	if (!rc)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Messages to a program that is not layover: no control connection, no session. */
+static int open_stranger(struct opening *open, const char *target)
+{
+	static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6};
+	uint16_t port = peer_infos[open->plan->peer].port;
+	struct connection *link = open->link;
+	char host[ADDRESS_HOST_MAX];
+	struct addrinfo *list;
+	int rc = address_split(target, host, &port);
+
+	if (!rc)
+		rc = address_resolve(host, port, families[open->plan->family], &list);
+	if (rc)
+		return rc;
+	rc = -EHOSTUNREACH;
+	for (const struct addrinfo *a = list; a && rc < 0; a = a->ai_next) {
+		rc = open->plan->proto == PLAN_UDP
+			     ? aim_at(open, a->ai_addr)
+			     : connect_tcp(open, a->ai_addr, open->plan,
+					   clock_ns() + time_left(open, CONNECT_NS));
+		if (rc < 0)
+			continue;
+		link->end.fd = rc;
+		memcpy(&link->server, a->ai_addr, a->ai_addrlen);
+		link->server_len = a->ai_addrlen;
+		link->end.to = link->end.from = link->server;
+		address_format(a->ai_addr, link->server_text);
+	}
+	freeaddrinfo(list);
+	return rc < 0 ? rc : 0;
 }
 
 static int connect_control(struct opening *open, const char *target)
@@ -322,6 +375,12 @@ int connection_open(struct connection *link, const struct load_plan *plan, const
 
 	*link = (struct connection){
 		.control_fd = -1, .end.fd = -1, .make_socket = make_socket, .arg = arg};
+	if (plan->peer) {
+		rc = open_stranger(&open, target);
+		if (!rc)
+			note_flow(&open);
+		return rc;
+	}
 	rc = connect_control(&open, target);
 	if (rc)
 		return rc;
@@ -342,7 +401,7 @@ bool connection_last_words(const struct connection *link, char *said, size_t siz
 {
 	json_t *frame;
 
-	if (control_receive(link->control_fd, 100ULL * NS_PER_MS, &frame))
+	if (link->control_fd < 0 || control_receive(link->control_fd, 100ULL * NS_PER_MS, &frame))
 		return false;
 	control_text(frame, "text", said, size);
 	json_decref(frame);

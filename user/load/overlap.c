@@ -13,6 +13,7 @@
 #include "load/clock.h"
 #include "load/flight.h"
 #include "load/message.h"
+#include "load/peer.h"
 #include "load/playback.h"
 
 #define SPIN_NS  (50ULL * NS_PER_US)  /* a timer's wake-up is no more exact than this */
@@ -102,7 +103,7 @@ static int send_message(struct overlap *o, uint64_t seq, uint64_t due, uint32_t 
 	struct load_client *c = o->c;
 	int rc = 0;
 
-	message_put_seq(c->request, seq);
+	message_put_seq(c->request, peer_seq(c->plan.peer, seq));
 	flight_send(&o->flight, seq, due, clock_ns(), reply_bytes(c, bytes));
 	c->seq = seq;
 	if (!plan_datagrams(&c->plan))
@@ -127,8 +128,8 @@ static int take_reply(struct overlap *o, struct io *io, const struct sockaddr_st
 		return rc ? rc : -errno;
 	if (plan_datagrams(&c->plan) && !client_of_session(c, c->reply, n, from))
 		return 0;
-	if (flight_reply(&o->flight, message_get_seq(c->reply, c->mask), (uint32_t)n, clock_ns(),
-			 &rc))
+	if (flight_reply(&o->flight, peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask)),
+			 (uint32_t)n, clock_ns(), &rc))
 		atomic_store_explicit(&o->done, o->flight.done, memory_order_release);
 	return rc;
 }

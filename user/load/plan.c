@@ -12,6 +12,7 @@
 #include "load/clock.h"
 #include "load/io.h"
 #include "load/message.h"
+#include "load/peer.h"
 
 enum field_type { FIELD_U64, FIELD_INT, FIELD_BOOL, FIELD_WORD, FIELD_TEXT, FIELD_WRITES };
 
@@ -254,6 +255,29 @@ static int check_fit(const struct load_plan *plan)
 	return 0;
 }
 
+/* Without a control connection the other end does what it always does. */
+static int check_peer(const struct load_plan *plan)
+{
+	const struct peer_info *peer = &peer_infos[plan->peer];
+
+	if (plan->peer == PEER_LAYOVER)
+		return 0;
+	if (plan->proto != PLAN_TCP && plan->proto != PLAN_UDP)
+		return err_set(-EINVAL, "%s is spoken to by TCP or UDP", peer->name);
+	if (plan->bytes < peer->minimum || plan->bytes > PLAN_UDP_BYTES_MAX)
+		return err_set(-ERANGE, "messages for %s have %llu to %llu bytes", peer->name,
+			       (unsigned long long)peer->minimum, PLAN_UDP_BYTES_MAX);
+	if (plan->server_cpu >= 0 || plan->server_io || plan->server_delay_ns ||
+	    plan->reply_bytes || plan->reply_writes.count || plan->receive_first || plan->crr ||
+	    plan->token || plan->shutdown_server)
+		return err_set(
+			-EINVAL,
+			"%s takes no settings: leave out the server's CPU, I/O method and delay, a size "
+			"of the reply, receive-first, crr, token-file and shutdown-server",
+			peer->name);
+	return 0;
+}
+
 static int check_cpus(const struct plan_cpus *cpus, int cpu, const char *what)
 {
 	if (!cpus->count || cpu == cpus->cpu[0])
@@ -301,6 +325,8 @@ int plan_check(const struct load_plan *plan)
 		rc = check_sizes(plan);
 	if (!rc)
 		rc = check_fit(plan);
+	if (!rc)
+		rc = check_peer(plan);
 	if (!rc)
 		rc = check_cpus(&plan->client_cpus, plan->client_cpu, "client");
 	if (!rc)

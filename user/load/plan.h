@@ -77,6 +77,7 @@ struct load_plan {
 	uint64_t depth;       /* messages under way at the same time; 1: ping-pong */
 	const char *playback; /* a file that says when to send how much; NULL: none */
 	const char *bind;     /* "ADDR[:PORT]" of the client's data socket; NULL: any */
+	int peer;             /* enum peer: what is at the other end */
 	const struct token
 		*token;       /* shared with the server, which must have it as well; NULL: none */
 	bool shutdown_server; /* the server is asked to end after the session */
