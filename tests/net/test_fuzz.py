@@ -363,7 +363,7 @@ def test_a_thousand_connections(pair, descriptors, data):
         socks = flood(pair, 1000, data)
         for _ in range(5):
             served(pair)
-        assert State(server.pid).threads <= 1 + 512
+        assert State(server.pid).threads <= 1 + 576
         assert len(server.notes) < 300
         for sock in socks:
             sock.close()
@@ -380,7 +380,7 @@ def test_a_thousand_sessions(pair, descriptors):
             with contextlib.suppress(EOFError, ConnectionError):
                 answers[read_frame(sock)["type"]] += 1
         assert answers["ready"] == 100 and answers["error"] > 600, answers
-        assert State(server.pid).threads <= 1 + 512
+        assert State(server.pid).threads <= 1 + 576
         for sock in socks:
             sock.close()
 

@@ -113,7 +113,7 @@ static int open_listener(const struct serve_options *o, char *text)
 /* Others' clients come by either protocol: a UDP socket at the same address. */
 static int answer_others(int listen_fd, int stop_fd, int peer)
 {
-	struct sockaddr_storage bound;
+	struct sockaddr_storage bound = {0};
 	socklen_t len = sizeof(bound);
 	int fd, rc;
 

@@ -135,13 +135,19 @@ static void accept_one(struct answerer *server, int tcp_fd)
 	for (int i = 0; i < ANSWER_CONNECTIONS_MAX && !own; i++)
 		if (server->connections[i].fd < 0)
 			own = &server->connections[i];
-	if (own && !start(&thread, answer_stream, own)) {
-		own->fd = fd;
+	if (own) {
+		own->fd = fd; /* before its thread looks */
 		server->used++;
+	}
+	if (own && !start(&thread, answer_stream, own)) {
 		pthread_detach(thread);
 	} else {
 		close(fd);
 		err_clear();
+		if (own) {
+			own->fd = -1;
+			server->used--;
+		}
 	}
 	pthread_mutex_unlock(&server->lock);
 }

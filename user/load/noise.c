@@ -413,7 +413,7 @@ int noise_ask(int control_fd, uint64_t limit_ns, struct noise *noise)
 		if (!json_is_null(json_object_get(answer, "noise")))
 			rc = noise_from_json(json_object_get(answer, "noise"), noise);
 	} else {
-		rc = err_set(-ECONNRESET, "the server ended the session: %s",
+		rc = err_set(-EPROTO, "the server ended the session: %s",
 			     control_text(answer, "text", said, sizeof(said)));
 	}
 	json_decref(answer);

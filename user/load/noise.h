@@ -85,7 +85,8 @@ int noise_from_json(const json_t *object, struct noise *noise);
 
 /*
  * Asks the server at the other end of the control connection what has happened since it was asked last; the first
- * answer tells only its CPU. Not known when it cannot tell. 0, or -errno with a sentence, also when limit_ns pass without an answer.
+ * answer tells only its CPU. Not known when it cannot tell. 0, or -errno with a sentence, also when limit_ns pass without an answer; -EPROTO: the server has
+ * ended the session, and why, or speaks nonsense.
  */
 int noise_ask(int control_fd, uint64_t limit_ns, struct noise *noise);
 

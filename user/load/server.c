@@ -31,9 +31,9 @@
 #include "load/talk.h"
 
 enum {
-	SLOTS = 2 * SERVER_SESSIONS_MAX, /* sessions, and connections that have not said what they
-					    are */
-	STRANGERS = SLOTS - SERVER_SESSIONS_MAX,
+	/* Connections that have not said what they are; with all sessions they fit into 1024 descriptors. */
+	STRANGERS = 320,
+	SLOTS = SERVER_SESSIONS_MAX + STRANGERS,
 	IDLE_S = 60,
 	END_S = 3,
 	ROOM_MS = 200,    /* how long a newcomer waits until the oldest stranger has left */
