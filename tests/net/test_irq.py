@@ -292,6 +292,24 @@ def test_for_a_while_undone_or_killed(host):
     assert host.snapshot() == before
 
 
+def test_for_a_while_with_another_on_top(host):
+    """What was applied since goes as well; a later journal of the same number is not its own."""
+    before = host.snapshot()
+    with applied_for(host, "60") as child:
+        host.irq("apply", DEV, "rps", "1")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) == 0
+    assert host.snapshot() == before and host.journals() == []
+    with applied_for(host, "60") as child:
+        host.irq("undo")
+        host.irq("apply", DEV, "rps", "1")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) == 0
+    assert host.queue_file("rx-0/rps_cpus") == "2"
+    host.irq("undo")
+    assert host.snapshot() == before
+
+
 def test_control_connection(host):
     ok("ip", "-n", host.netns, "addr", "add", "10.99.0.1/24", "dev", DEV)
     ssh = {"SSH_CONNECTION": "10.99.0.2 5000 10.99.0.1 22"}

@@ -56,8 +56,15 @@ def ethtool_numbers(text):
     return {name.strip(): int(value) for name, value in re.findall(r"^([\w -]+):\s+(\d+)\s*$", text, re.M)}
 
 
+def effective(machine):
+    """{irq: CPUs}; an interrupt that was bound elsewhere moves when it comes the next time, so at any moment."""
+    text = machine.guest.check("cd /proc/irq; grep . */effective_affinity_list")
+    return {int(line.split("/")[0]): line.partition(":")[2] for line in text.splitlines()}
+
+
 def test_agrees_with_proc(machine):
-    guest, device, rows = machine.guest, show(machine), interrupts(machine)
+    before, guest, device = effective(machine), machine.guest, show(machine)
+    after, rows = effective(machine), interrupts(machine)
     # virtio's are those of the PCI device above it
     path = "/sys/class/net/eth0/device/msi_irqs"
     path = path if guest.run(f"test -d {path}").rc == 0 else "/sys/class/net/eth0/device/../msi_irqs"
@@ -70,7 +77,7 @@ def test_agrees_with_proc(machine):
         assert all(irq["counts"][cpu] <= counts[cpu] for cpu in counts)
         folder = f"/proc/irq/{irq['irq']}"
         assert irq["affinity"] == guest.check(f"cat {folder}/smp_affinity_list").strip()
-        assert irq["effective"] == guest.check(f"cat {folder}/effective_affinity_list").strip()
+        assert irq["effective"] in (before[irq["irq"]], after[irq["irq"]])
 
 
 def test_every_queue_has_its_interrupt(machine):
@@ -247,11 +254,13 @@ def kill_at_each_step(machine, words, restored):
     raise AssertionError("it does not come to its end")
 
 
+@pytest.mark.only(machine="7.2")
 def test_killed_at_each_step(machine, restored):
     plan = json.loads(layover(machine, "plan", "eth0", *policies(machine), "-j"))
     assert kill_at_each_step(machine, ("apply", "eth0", *policies(machine)), restored) >= 3 * len(plan["changes"]) + 4
 
 
+@pytest.mark.only(machine="7.2")
 def test_killed_at_each_step_of_undo(machine, restored):
     for step in range(1, 300):
         layover(machine, "apply", "eth0", *policies(machine))

@@ -263,13 +263,51 @@ static int restore(const struct plan *plan, struct journal *journal, struct rest
 	return rc;
 }
 
-/* Waits for the time, or a signal; then restores, unless undo has done so. */
-static int restore_later(struct plan *plan, struct journal *journal, const struct change_options *o)
+/* Restores one journal; its rows go to all, or to the terminal. */
+static int undo_one(int number, const struct change_options *o, json_t *all)
 {
-	struct timespec left = clock_timespec(o->for_ns);
 	struct restoration restored = {0};
+	struct journal j;
+	int rc = journal_read(number, &j);
+
+	if (o->forget) { /* also what cannot be read */
+		rc = journal_remove(&j);
+	} else if (!rc && j.old_boot) {
+		say_note("what was applied before this boot is gone by itself");
+		rc = journal_remove(&j);
+	} else if (!rc) {
+		rc = j.other_netns ? journal_elsewhere() : restore(&j.plan, &j, &restored);
+	}
+	if (restored.what && !o->json)
+		view_restored_text(&j.plan, &restored);
+	if (restored.what && o->json) {
+		json_t *rows = view_restored_json(&j.plan, &restored);
+
+		json_array_extend(all, rows);
+		json_decref(rows);
+	}
+	restoration_free(&restored);
+	journal_close(&j);
+	return rc;
+}
+
+/* All from the newest to the one with this number: each one's old values are what the one before it made. */
+static int undo_to(int number, const struct change_options *o, json_t *all)
+{
+	int numbers[JOURNALS_MAX], n = journal_list(numbers), rc = n < 0 ? n : 0;
+
+	for (int i = n - 1; i >= 0 && !rc && numbers[i] >= number; i--)
+		rc = undo_one(numbers[i], o, all);
+	return rc;
+}
+
+/* Waits for the time, or a signal; then restores it and what was applied since, unless undo has done so. */
+static int restore_later(const struct journal *journal, const struct change_options *o)
+{
+	const struct change_options quiet = {0};
+	struct timespec left = clock_timespec(o->for_ns);
 	sigset_t set;
-	int lock, rc;
+	int lock, rc = 0;
 
 	stop_signals(&set);
 	say_note("restoring in %.0f s, or on Ctrl-C", (double)o->for_ns / NS_PER_S);
@@ -279,15 +317,10 @@ static int restore_later(struct plan *plan, struct journal *journal, const struc
 		usleep(100000);
 	if (lock < 0)
 		return lock;
-	if (access(journal->path, F_OK)) {
-		close(lock);
+	if (journal_is_there(journal))
+		rc = undo_to(journal->number, &quiet, NULL);
+	else
 		say_note("it has been undone in the meantime");
-		return 0;
-	}
-	rc = restore(plan, journal, &restored);
-	if (restored.what)
-		view_restored_text(plan, &restored);
-	restoration_free(&restored);
 	close(lock);
 	return rc;
 }
@@ -348,7 +381,7 @@ static int apply(const struct machine *machine, struct plan *plan, const struct 
 		rc = make(plan, &journal, o);
 	close(lock);
 	if (!rc && o->for_ns)
-		rc = restore_later(plan, &journal, o);
+		rc = restore_later(&journal, o);
 	journal_close(&journal);
 	return rc;
 }
@@ -439,37 +472,9 @@ static const char undo_doc[] =
 	"Exit status: 0 when all is as it was or its device is gone, 1 when something does not take its old "
 	"value; undo can then be tried again.\n";
 
-/* Restores one journal; its rows go to all, or to the terminal. */
-static int undo_one(int number, const struct change_options *o, json_t *all)
-{
-	struct restoration restored = {0};
-	struct journal j;
-	int rc = journal_read(number, &j);
-
-	if (o->forget) { /* also what cannot be read */
-		rc = journal_remove(&j);
-	} else if (!rc && j.old_boot) {
-		say_note("what was applied before this boot is gone by itself");
-		rc = journal_remove(&j);
-	} else if (!rc) {
-		rc = j.other_netns ? journal_elsewhere() : restore(&j.plan, &j, &restored);
-	}
-	if (restored.what && !o->json)
-		view_restored_text(&j.plan, &restored);
-	if (restored.what && o->json) {
-		json_t *rows = view_restored_json(&j.plan, &restored);
-
-		json_array_extend(all, rows);
-		json_decref(rows);
-	}
-	restoration_free(&restored);
-	journal_close(&j);
-	return rc;
-}
-
 static int undo(const struct change_options *o)
 {
-	int numbers[JOURNALS_MAX], lock = journal_lock(), n, rc = 0;
+	int numbers[JOURNALS_MAX], lock = journal_lock(), n, rc;
 	json_t *all = json_array(), *out;
 
 	if (lock < 0) {
@@ -477,10 +482,7 @@ static int undo(const struct change_options *o)
 		return lock;
 	}
 	n = journal_list(numbers);
-	for (int i = n - 1; i >= 0 && !rc && (!o->last || i == n - 1); i--)
-		rc = undo_one(numbers[i], o, all);
-	if (n < 0)
-		rc = n;
+	rc = n > 0 ? undo_to(o->last ? numbers[n - 1] : 0, o, all) : n;
 	if (!n && !o->json)
 		puts("Nothing to undo.");
 	close(lock);

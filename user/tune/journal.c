@@ -172,8 +172,8 @@ int journal_create(const struct plan *plan, struct journal *j)
 			       "%d plans are applied on top of each other; undo them first",
 			       JOURNALS_MAX);
 	snprintf(beside, sizeof(beside), "%s/new", folder());
-	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(),
-		 n ? numbers[n - 1] + 1 : 1);
+	j->number = n ? numbers[n - 1] + 1 : 1;
+	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(), j->number);
 	j->fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 		     0644);
 	if (j->fd < 0)
@@ -199,6 +199,14 @@ int journal_note(struct journal *j, int change, enum change_state state, int err
 int journal_complete(struct journal *j)
 {
 	return put_synced(j, json_pack("{s:s}", "now", "complete"));
+}
+
+bool journal_is_there(const struct journal *j)
+{
+	struct stat own, named;
+
+	return !fstat(j->fd, &own) && !stat(j->path, &named) && own.st_ino == named.st_ino &&
+	       own.st_dev == named.st_dev;
 }
 
 int journal_remove(struct journal *j)
@@ -286,7 +294,7 @@ int journal_read(int number, struct journal *j)
 	FILE *file;
 	int rc;
 
-	*j = (struct journal){.fd = -1};
+	*j = (struct journal){.fd = -1, .number = number};
 	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(), number);
 	file = fopen(j->path, "re");
 	if (!file)

@@ -16,6 +16,7 @@ enum { JOURNALS_MAX = 99, JOURNAL_PATH = 512 };
 
 struct journal {
 	char path[JOURNAL_PATH];
+	int number;
 	int fd;           /* -1: not open for writing */
 	struct plan plan; /* with states; empty for the ones that journal_create() made */
 	bool complete;    /* apply came to its end */
@@ -49,6 +50,9 @@ int journal_note(struct journal *journal, int change, enum change_state state, i
 
 /* Adds: apply came to its end. */
 int journal_complete(struct journal *journal);
+
+/* Is the file that journal_create() made still there, and not another one of its name? */
+bool journal_is_there(const struct journal *journal);
 
 /* Removes the file for good. 0 or -errno with a sentence. */
 int journal_remove(struct journal *journal);
