@@ -131,7 +131,7 @@ def plan_of(rng):
             "mode": rng.choice(["echo", "echo", "sink"]), "server_io": rng.choice(["block", "spin", "epoll", "uring"])}
 
 
-TALK = [{"type": "count"}, {"type": "trace", "with": [], "without": []}, {"type": "records", "attach": True},
+TALK = [{"type": "count"}, {"type": "noise"}, {"type": "trace", "with": [], "without": []}, {"type": "records", "attach": True},
         {"type": "trace", "with": ["copy"], "without": ["sock_write"]}]
 
 

@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from conftest import LAYOVER, layover, ok, ping, run, serve, started, wait_for
+from conftest import BUILD, LAYOVER, layover, ok, ping, run, serve, started, wait_for
 from peer import PLAN, VERSION, connect, frame, hello, read_exactly, read_frame
 from test_driver import NOBODY, fails, public_binary  # noqa: F401
 
 CPUS = sorted(os.sched_getaffinity(0))
+LOCKS = pytest.mark.skipif("san" in BUILD, reason="AddressSanitizer locks no memory")
 TWO = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 _ = public_binary  # a fixture
 
@@ -123,6 +124,7 @@ def test_numa_binds_memory(pair):
         assert child.wait(5) == 0
 
 
+@LOCKS
 def test_locked_memory(pair):
     def locked(pid):
         with open(f"/proc/{pid}/status", encoding="ascii") as status:
@@ -138,6 +140,7 @@ def test_locked_memory(pair):
         wait_for(lambda: locked(server.pid) == 0)
 
 
+@LOCKS
 def test_what_is_not_allowed(pair, public_binary):  # noqa: F811
     """Without privileges: --fifo ends the run at either end, --mlock is a word."""
     limits = ["prlimit", "--memlock=4096", "--rtprio=0"]
@@ -194,6 +197,11 @@ def test_a_shared_cpu_is_named(mode):
     assert f"\nnote: both ends ran on CPU {CPUS[-1]}\n" in text
 
 
+def cpu_of(task):
+    with open(f"/proc/{task}/stat", encoding="ascii") as stat:
+        return int(stat.read().rpartition(")")[2].split()[36])
+
+
 @TWO
 @pytest.mark.parametrize("mode", [[], ["--rate", 2000]])
 def test_migrations_are_counted(pair, mode):
@@ -207,7 +215,7 @@ def test_migrations_are_counted(pair, mode):
         for i in range(11):
             for task in (child.pid, tid):
                 os.sched_setaffinity(task, {CPUS[(i + 1) % 2]})
-            time.sleep(0.05)
+            wait_for(lambda: all(cpu_of(task) == CPUS[(i + 1) % 2] for task in (child.pid, tid)))
         out, err = child.communicate(timeout=10)
         assert child.returncode == 0, err
     for side in ("client", "server"):

@@ -161,17 +161,20 @@ static int answer_count(const struct talk *talk)
 
 /* --- noise ------------------------------------------------------------------------------- */
 
-/* What has happened to the echo loop's thread since the last question. */
+/* What has happened to the echo loop's thread since the last question; null while it is not there yet. */
 static int answer_noise(struct talk *talk)
 {
 	json_t *answer = talk_frame("noise");
+	pid_t tid = atomic_load(&talk->echo->tid);
 	struct noise noise;
 
-	if (!talk->watch.tid)
-		noise_begin(&talk->watch, atomic_load(&talk->echo->tid), talk->interface);
-	noise_end(&talk->watch, &noise);
-	noise_begin(&talk->watch, atomic_load(&talk->echo->tid), talk->interface);
-	json_object_set_new(answer, "noise", noise_to_json(&noise));
+	if (tid) {
+		if (!talk->watch.tid)
+			noise_begin(&talk->watch, tid, talk->interface);
+		noise_end(&talk->watch, &noise);
+		noise_begin(&talk->watch, tid, talk->interface);
+	}
+	json_object_set_new(answer, "noise", tid ? noise_to_json(&noise) : json_null());
 	return control_send(talk->fd, FRAME_NS, answer);
 }
 
