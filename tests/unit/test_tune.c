@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "tune/policies.h"
 #include "tune/rss.h"
+#include "view/irq.h"
 
 /* --- CPUs ---------------------------------------------------------------------------------------- */
 
@@ -393,6 +394,42 @@ static void test_machine(void **state)
 	machine_free(&m);
 }
 
+/* Whatever the numbers, a line has under 80 columns. */
+static void test_text_is_narrow(void **state)
+{
+	const char *eth0 = "eth0";
+	struct irq_rates rates = {0};
+	struct machine m;
+	char path[128], line[512];
+	int saved = dup(STDOUT_FILENO), n = 0;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(machine_read(&m, &eth0, 1), 0);
+	for (const struct ethtool_field *f = coalesce_fields; f->name; f++)
+		*(uint32_t *)((char *)&m.devices[0].coalesce + f->offset) = UINT32_MAX;
+	for (const struct ethtool_field *f = channel_fields; f->name; f++)
+		*(uint32_t *)((char *)&m.devices[0].channels + f->offset) = UINT32_MAX;
+	m.devices[0].coalesce_rc = m.devices[0].channels_rc = 0;
+	m.devices[0].control = true;
+	m.control_why = "this ssh session came by it";
+	m.irqbalance = 4194303;
+	snprintf(path, sizeof(path), "%s/text", root);
+	fflush(stdout);
+	assert_non_null(freopen(path, "w", stdout));
+	view_irq_text(&m, &rates);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	machine_free(&m);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	for (; fgets(line, sizeof(line), file); n++)
+		assert_true(strlen(line) <= 80); /* with its newline */
+	fclose(file);
+	assert_true(n > 15);
+}
+
 static void test_spread(void **state)
 {
 	(void)state;
@@ -513,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_tables),
 		ON_TREE(test_machine),
+		ON_TREE(test_text_is_narrow),
 		ON_TREE(test_spread),
 		ON_TREE(test_near_reader),
 		ON_TREE(test_isolate),

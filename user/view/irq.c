@@ -8,7 +8,7 @@
 #include "tune/rss.h"
 #include "view/view.h"
 
-enum { LIST = 9, RATES = 15, NAME = 18 };
+enum { LIST = 9, RATES = 15, NAME = 18, INDENT = 14, LINE = 79 };
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
@@ -69,20 +69,21 @@ static void by_cpu(const struct interrupts *from, const struct interrupt *a,
 static void print_machine(const struct machine *m, const struct irq_rates *rates)
 {
 	static const char *const rows[] = {"NET_RX", "NET_TX"};
-	char list[CPULIST_TEXT], text[64];
+	char list[CPULIST_TEXT], text[LINE - 40];
 
 	cpulist_format(&m->online, list, sizeof(list));
-	printf("CPUs %s online", list);
+	printf("CPUs %.30s online", list);
 	cpulist_format(&m->isolated, list, sizeof(list));
 	if (*list)
-		printf(", %s isolated", list);
+		printf(", %.12s isolated", list);
 	cpulist_format(&m->nohz_full, list, sizeof(list));
 	if (*list)
-		printf(", %s nohz_full", list);
+		printf(", %.12s nohz_full", list);
+	putchar('\n');
 	if (m->irqbalance)
-		printf("; irqbalance runs (process %d) and moves interrupts\n", (int)m->irqbalance);
+		printf("irqbalance runs (process %d) and moves interrupts\n", (int)m->irqbalance);
 	else
-		printf("; irqbalance does not run\n");
+		puts("irqbalance does not run");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		by_cpu(&rates->softirqs, interrupts_label(&rates->softirqs, rows[i]),
 		       &rates->softirqs_after, interrupts_label(&rates->softirqs_after, rows[i]),
@@ -92,24 +93,33 @@ static void print_machine(const struct machine *m, const struct irq_rates *rates
 	}
 }
 
+/* "NAME VALUE[ of MAX], ..." after a heading of INDENT columns, continued below it where the line is full. */
 static void print_fields(const char *head, const struct ethtool_field *fields, const void *from,
 			 bool with_max)
 {
-	int printed = 0;
+	int column = 0;
 
 	for (; fields->name; fields++) {
 		uint32_t value = *(const uint32_t *)((const char *)from + fields->offset);
 		uint32_t max =
 			with_max ? *(const uint32_t *)((const char *)from + fields->max) : value;
+		char text[64];
+		int n;
 
 		if (!value && !max)
 			continue;
-		printf(printed++ ? ", " : "  %s", head);
-		printf("%s %u", fields->name, value);
+		n = snprintf(text, sizeof(text), "%s %u", fields->name, value);
 		if (with_max)
-			printf(" of %u", max);
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " of %u", max);
+		if (column && column + 2 + n < LINE) {
+			column += printf(", %s", text);
+			continue;
+		}
+		if (column)
+			puts(",");
+		column = printf("  %-*s%s", INDENT - 2, column ? "" : head, text);
 	}
-	if (printed)
+	if (column)
 		putchar('\n');
 }
 
@@ -144,9 +154,9 @@ static void print_device(const struct machine *m, const struct device *d)
 		printf(" at %s", d->bus);
 	if (d->node >= 0)
 		printf(", NUMA node %d", d->node);
-	if (d->control)
-		printf(" (%s)", m->control_why);
 	putchar('\n');
+	if (d->control)
+		printf("  control     %s\n", m->control_why);
 	if (!d->channels_rc)
 		print_fields("channels    ", channel_fields, &d->channels, true);
 	if (!d->rss_rc) {
@@ -192,27 +202,27 @@ static void print_irqs(const struct machine *m, const struct device *d,
 	}
 }
 
-/* A mask as people read it. */
-static void say_mask(const char *mask, char *text, size_t size)
+/* A mask as people read it. False: there is none, or no CPU in it. */
+static bool say_mask(const char *mask, char *text, size_t size)
 {
 	cpu_set_t set;
 
-	if (!mask)
-		snprintf(text, size, "cannot be set");
-	else if (cpumask_parse(mask, &set))
-		snprintf(text, size, "%.60s", mask);
-	else if (!CPU_COUNT(&set))
-		snprintf(text, size, "off");
-	else
-		cpulist_format(&set, text, size);
+	text[0] = '\0';
+	if (!mask || cpumask_parse(mask, &set))
+		return false;
+	cpulist_format(&set, text, size);
+	return *text != '\0';
 }
 
 static void say_queue(const struct device_queue *q, char *text, size_t size)
 {
 	char one[CPULIST_TEXT];
+	const char *mask = q->tx ? q->xps_cpus : q->rps_cpus, *what = q->tx ? "XPS" : "RPS";
 
-	say_mask(q->tx ? q->xps_cpus : q->rps_cpus, one, sizeof(one));
-	snprintf(text, size, "%s %.40s", q->tx ? "XPS from CPUs" : "RPS to CPUs", one);
+	if (say_mask(mask, one, sizeof(one)))
+		snprintf(text, size, "%s %s CPUs %.30s", what, q->tx ? "from" : "to", one);
+	else
+		snprintf(text, size, "%s %s", what, mask ? "off" : "cannot be set");
 	if (!q->tx && q->rps_flow_cnt && strcmp(q->rps_flow_cnt, "0") != 0)
 		snprintf(text + strlen(text), size - strlen(text), ", RFS %s flows",
 			 q->rps_flow_cnt);
