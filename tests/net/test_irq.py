@@ -325,6 +325,17 @@ def test_control_connection(host):
     assert host.snapshot() == before
 
 
+def test_control_connection_of_ipv6(host):
+    ok("ip", "-n", host.netns, "addr", "add", "fd99::1/64", "dev", DEV, "nodad")
+    host.irq("apply", DEV, "rps", "0")
+    host.irq("undo")
+    ssh = {"SSH_CONNECTION": "fd99::2 5000 fd99::1 22"}
+    assert "--yes" in host.irq("apply", DEV, "rps", "0", rc=1, **ssh)
+    ok("ip", "-n", host.netns, "link", "set", "peer0", "up")
+    ok("ip", "-n", host.netns, "-6", "route", "add", "default", "dev", DEV)
+    assert "it has the default route" in host.irq("apply", DEV, "rps", "0", rc=1)
+
+
 def test_control_connection_through_a_bridge(host):
     for words in (("add", "br0", "type", "bridge"), ("set", DEV, "master", "br0"), ("set", "br0", "up")):
         ok("ip", "-n", host.netns, "link", *words)

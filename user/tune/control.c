@@ -47,22 +47,36 @@ static bool by_ssh(char *name)
 	return found;
 }
 
-static bool by_route(char *name)
+/* A line of /proc/net/route or ipv6_route: true for a default route, with its device. */
+static bool is_default4(const char *line, char *device)
 {
-	char *text = tree_slurp("/proc/net/route"), *save = NULL;
+	char destination[16], mask[16];
+
+	return sscanf(line, "%15s %15s %*s %*s %*s %*s %*s %15s", device, destination, mask) == 3 &&
+	       !strcmp(destination, "00000000") && !strcmp(mask, "00000000");
+}
+
+/* The kernel has a default route to lo of its own: it refuses what has no route. */
+static bool is_default6(const char *line, char *device)
+{
+	char destination[40], length[8];
+
+	return sscanf(line, "%39s %7s %*s %*s %*s %*s %*s %*s %*s %15s", destination, length,
+		      device) == 3 &&
+	       strspn(destination, "0") == 32 && !strcmp(length, "00") && strcmp(device, "lo") != 0;
+}
+
+static bool by_route(const char *path, bool (*is_default)(const char *line, char *device),
+		     char *name)
+{
+	char *text = tree_slurp(path), *save = NULL, device[IFNAMSIZ];
 	bool found = false;
 
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char device[IFNAMSIZ], mask[16];
-		unsigned int destination;
-
-		found = sscanf(line, "%15s %x %*s %*s %*s %*s %*s %15s", device, &destination,
-			       mask) == 3 &&
-			!destination && !strcmp(mask, "00000000");
-		if (found)
-			snprintf(name, IFNAMSIZ, "%s", device);
-	}
+	     line = strtok_r(NULL, "\n", &save))
+		found = is_default(line, device);
+	if (found)
+		snprintf(name, IFNAMSIZ, "%s", device);
 	free(text);
 	return found;
 }
@@ -72,7 +86,8 @@ const char *control_device(char *name)
 	name[0] = '\0';
 	if (by_ssh(name))
 		return "this ssh session came by it";
-	if (by_route(name))
+	if (by_route("/proc/net/route", is_default4, name) ||
+	    by_route("/proc/net/ipv6_route", is_default6, name))
 		return "it has the default route";
 	return NULL;
 }
