@@ -186,12 +186,15 @@ vm-deps:
 	$(Q)tools/deps.sh vm
 	$(Q)$(SUDO) env $(VM_CACHE) $(PYTHON) tools/vm/lab.py deps
 
+# All of them, or what is named: make test-vm VM_TESTS="tests/vm/test_matrix.py -k doctor"
+VM_TESTS ?= tests/vm
+
 test-vm:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) vm-deps
 	$(Q)$(MAKE) $(SUB) $(TEST_NEEDS)
 	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) LAYOVER_NO_SKIP=$(LAYOVER_NO_SKIP) \
-	    LAYOVER_DOCS=$(LAYOVER_DOCS) tools/retest.sh $(PYTEST) tests/vm
+	    LAYOVER_DOCS=$(LAYOVER_DOCS) tools/retest.sh $(PYTEST) $(VM_TESTS)
 
 vm-shell:
 	$(Q)tools/deps.sh build

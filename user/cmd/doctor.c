@@ -57,7 +57,8 @@ static void examine(struct findings *f)
 	f->rc = probes_test(f->errors);
 	if (f->rc)
 		return;
-	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true},
+	probes_choose(f->errors,
+		      &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true, .stalls = true},
 		      f->tcp);
 	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true},
 		      f->udp);
@@ -70,6 +71,8 @@ static void examine(struct findings *f)
 
 static const char *state_of(const struct findings *f, int row)
 {
+	if (probes[row].use == PROBE_STALL && f->tcp[row])
+		return "used for stalls";
 	if (f->tcp[row] && f->udp[row])
 		return "used";
 	if (f->tcp[row] || f->udp[row])
