@@ -2,27 +2,6 @@
 /* The device layer on the way out: from TCP/IP to the qdisc, from the qdisc to the driver. */
 #include "turn.bpf.h"
 
-/* Where the transport header starts, counted from skb->data (which is at the link header here). */
-static __always_inline __u32 transport_offset(const struct sk_buff *skb)
-{
-	return skb->transport_header - (__u32)(skb->data - skb->head);
-}
-
-/* The sequence number after the segment's last byte; false when it carries no data. */
-static __always_inline bool segment_end(const struct sk_buff *skb, __u32 *end)
-{
-	struct tcp_wire tcp;
-	__u32 headers;
-
-	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
-		return false;
-	headers = transport_offset(skb) + (tcp.data_offset >> 4) * 4;
-	if (skb->len <= headers)
-		return false;
-	*end = bpf_ntohl(tcp.seq) + skb->len - headers;
-	return true;
-}
-
 /*
  * A first transmission reaches the device before TCP moves snd_nxt past it; a retransmission lies behind
  * snd_nxt. (The sk_buff's address tells nothing: both leave from the same one. And a packet passes here

@@ -111,4 +111,18 @@ struct tcp_wire {
 	__u8 flags;
 };
 
+/* Both ends' addresses, 16 bytes each, of which IPv4 uses the first four. */
+static __always_inline void read_addresses(const struct sock_common *skc, __u16 *family,
+					   __u8 *local, __u8 *remote)
+{
+	*family = skc->skc_family;
+	if (*family == 10 /* AF_INET6 */) {
+		bpf_probe_read_kernel(local, 16, &skc->skc_v6_rcv_saddr);
+		bpf_probe_read_kernel(remote, 16, &skc->skc_v6_daddr);
+	} else {
+		__builtin_memcpy(local, &(__be32){skc->skc_rcv_saddr}, 4);
+		__builtin_memcpy(remote, &(__be32){skc->skc_daddr}, 4);
+	}
+}
+
 #endif

@@ -47,20 +47,6 @@ struct sock___socket {
 };
 #pragma clang attribute pop
 
-static __always_inline void tell_addresses(const struct sock_common *skc, struct remedy_row *row)
-{
-	row->family = skc->skc_family;
-	row->local_port = skc->skc_num;
-	row->remote_port = bpf_ntohs(skc->skc_dport);
-	if (row->family == 10 /* AF_INET6 */) {
-		bpf_probe_read_kernel(row->local, 16, &skc->skc_v6_rcv_saddr);
-		bpf_probe_read_kernel(row->remote, 16, &skc->skc_v6_daddr);
-	} else {
-		__builtin_memcpy(row->local, &(__be32){skc->skc_rcv_saddr}, 4);
-		__builtin_memcpy(row->remote, &(__be32){skc->skc_daddr}, 4);
-	}
-}
-
 SEC("iter/tcp")
 int remedy_tcp(struct bpf_iter__tcp *ctx)
 {
@@ -75,7 +61,9 @@ int remedy_tcp(struct bpf_iter__tcp *ctx)
 	tp = bpf_skc_to_tcp_sock(skc);
 	if (!tp)
 		return 0;
-	tell_addresses(skc, &row);
+	read_addresses(skc, &row.family, row.local, row.remote);
+	row.local_port = skc->skc_num;
+	row.remote_port = bpf_ntohs(skc->skc_dport);
 	row.socket = bpf_get_socket_cookie(tp);
 	row.inode = BPF_CORE_READ((struct sock___socket *)tp, sk_socket, file, f_inode, i_ino);
 	row.error = (__s32)bpf_getsockopt(tp, config.level, config.option, &row.before,

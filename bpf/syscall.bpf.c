@@ -78,8 +78,8 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 /* UDP: is the datagram that was just received the one that the turn waits for? */
 static __always_inline bool is_wanted(struct turn *turn, int ret, __u64 now)
 {
-	if (ret <
-	    0) /* one that does not wait: another CPU may be queueing just now, so this tells nothing */
+	/* A call that does not wait: another CPU may be queueing just now, so this tells nothing. */
+	if (ret < 0)
 		return false;
 	turn->taken_at = now;
 	return ++turn->taken == turn->wanted;

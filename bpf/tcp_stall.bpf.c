@@ -58,18 +58,6 @@ static __always_inline void tell(const struct turn *turn, const struct stall_rec
 		__sync_fetch_and_add(&counters.dropped, 1);
 }
 
-static __always_inline void read_addresses(const struct sock *sk, struct flow_record *f)
-{
-	f->family = sk->__sk_common.skc_family;
-	if (f->family == 10 /* AF_INET6 */) {
-		bpf_probe_read_kernel(f->local, 16, &sk->__sk_common.skc_v6_rcv_saddr);
-		bpf_probe_read_kernel(f->remote, 16, &sk->__sk_common.skc_v6_daddr);
-	} else {
-		__builtin_memcpy(f->local, &(__be32){sk->__sk_common.skc_rcv_saddr}, 4);
-		__builtin_memcpy(f->remote, &(__be32){sk->__sk_common.skc_daddr}, 4);
-	}
-}
-
 /* Called where the current task is the one that uses the socket. */
 static __always_inline void introduce(struct turn *turn, const struct sock *sk)
 {
@@ -79,7 +67,7 @@ static __always_inline void introduce(struct turn *turn, const struct sock *sk)
 		return;
 	f.socket = turn->now.socket;
 	f.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	read_addresses(sk, &f);
+	read_addresses(&sk->__sk_common, &f.family, f.local, f.remote);
 	f.local_port = sk->__sk_common.skc_num;
 	f.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
 	f.role = turn->now.role;
@@ -229,21 +217,6 @@ static __always_inline enum resend_reason why_again(const struct sock *sk)
 	return state == TCP_CA_RECOVERY ? RESEND_FAST : RESEND_TLP;
 }
 
-/* The segment's last sequence number, and whether it carries data. */
-static __always_inline bool wire_end(const struct sk_buff *skb, __u32 *end)
-{
-	struct tcp_wire tcp;
-	__u32 headers;
-
-	*end = 0;
-	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
-		return false;
-	headers =
-		skb->transport_header - (__u32)(skb->data - skb->head) + (tcp.data_offset >> 4) * 4;
-	*end = bpf_ntohl(tcp.seq) + skb->len - headers;
-	return skb->len > headers;
-}
-
 SEC("tp_btf/net_dev_queue")
 int BPF_PROG(stall_out, struct sk_buff *skb)
 {
@@ -251,7 +224,7 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 	struct turn *turn = turn_of(sk);
 	struct stall *stall;
 	__u64 now;
-	__u32 end;
+	__u32 end = 0;
 	bool data;
 
 	if (!turn)
@@ -260,7 +233,7 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 	if (!stall)
 		return 0;
 	now = bpf_ktime_get_ns();
-	data = wire_end(skb, &end);
+	data = segment_end(skb, &end);
 	acknowledges(turn, stall, sk, data, now);
 	if (!data)
 		return 0;

@@ -60,6 +60,27 @@ static __always_inline bool after(__u32 a, __u32 b)
 	return (__s32)(a - b) > 0;
 }
 
+/* Where the transport header starts, counted from skb->data (which is at the link header here). */
+static __always_inline __u32 transport_offset(const struct sk_buff *skb)
+{
+	return skb->transport_header - (__u32)(skb->data - skb->head);
+}
+
+/* The sequence number after the segment's last byte; false when it carries no data. */
+static __always_inline bool segment_end(const struct sk_buff *skb, __u32 *end)
+{
+	struct tcp_wire tcp;
+	__u32 headers;
+
+	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
+		return false;
+	headers = transport_offset(skb) + (tcp.data_offset >> 4) * 4;
+	if (skb->len <= headers)
+		return false;
+	*end = bpf_ntohl(tcp.seq) + skb->len - headers;
+	return true;
+}
+
 /* No number of the driver's: the payload cannot be read, because the device put it into pages. */
 #define SEQ_UNREADABLE (~0ULL)
 

@@ -45,7 +45,7 @@ enum stall_kind {
 };
 
 struct stall_record {
-	__u64 socket;            /* cookie */
+	__u64 socket;            /* its number, as in turn records */
 	__u64 begin, cause, end; /* CLOCK_MONOTONIC ns */
 	__u32 bytes;             /* that were held */
 	__u32 in_flight;         /* packets not acknowledged when the hold began */
