@@ -13,6 +13,7 @@
 #include "cmd/remedy.h"
 #include "cmd/scenarios.h"
 #include "cmd/watching.h"
+#include "load/address.h"
 #include "load/clock.h"
 #include "load/server.h"
 #include "view/diagnosis.h"
@@ -98,8 +99,7 @@ static void parse_options(struct diagnose_options *o, int argc, char **argv)
 
 /* Names of both ends; those of an end that is not seen are taken from the other one. */
 struct names_memory {
-	char client[40], server[40], client_addr[WATCHING_ADDRESS_MAX],
-		server_addr[WATCHING_ADDRESS_MAX];
+	char client[40], server[40], client_addr[ADDRESS_TEXT_MAX], server_addr[ADDRESS_TEXT_MAX];
 };
 
 static void name_program(const struct live_flow *flow, char *text, size_t size)
@@ -126,7 +126,7 @@ static struct flow_names names_of(const struct live_flow *flow, struct names_mem
 
 /* --try: what one flow was before and with the remedy. */
 struct trial {
-	uint64_t socket; /* of the flow, 0: nothing was tried */
+	bool tried;
 	uint64_t before_ns, with_ns;
 	size_t before_turns, with_turns;
 };
@@ -137,6 +137,8 @@ struct findings {
 	bool stall_proven;
 	json_t *list;
 	struct trial trial;
+	const struct live_flow *sick_flow,
+		*sender; /* the first for which --try has a remedy, and whose */
 };
 
 static bool proven(const struct diagnosis *d)
@@ -145,28 +147,6 @@ static bool proven(const struct diagnosis *d)
 		if (d->verdicts[i].grade == GRADE_PROVEN)
 			return true;
 	return false;
-}
-
-static int judge(const struct diagnose_options *o, const struct live_flow *flow,
-		 struct findings *found)
-{
-	struct names_memory memory;
-	struct flow_names names;
-	struct diagnosis d;
-	int rc = diagnose_flow(flow, &d);
-
-	if (rc)
-		return rc;
-	names = names_of(flow, &memory);
-	found->flows++;
-	found->stall_proven |= proven(&d);
-	found->sick += d.verdict_count > 0;
-	found->healthy += d.verdict_count == 0;
-	if (found->list)
-		json_array_append_new(found->list, view_diagnosis_json(flow, &d, &names));
-	else if (d.verdict_count || o->all || found->healthy <= HEALTHY_SHOWN)
-		view_diagnosis_text(flow, &d, &names);
-	return 0;
 }
 
 /* The median turn of the larger cluster; 0: none. */
@@ -196,40 +176,55 @@ static const struct live_flow *proven_sender(const struct live_flow *flow,
 	return NULL;
 }
 
-/* The first flow for which there is something to try, and its sending end; NULL: none. */
-static const struct live_flow *worth_trying(const struct diagnose_options *o,
-					    const struct watching *w, struct trial *trial,
-					    const struct live_flow **sender)
+/* Keeps the first flow for which there is something to try. */
+static void note_trial(const struct live_flow *flow, const struct diagnosis *d,
+		       struct findings *found)
 {
-	for (size_t i = 0; i < w->live.count; i++) {
-		const struct live_flow *flow = w->live.flows[i];
-		struct diagnosis d;
+	if (found->sender)
+		return;
+	found->sender = proven_sender(flow, d);
+	if (!found->sender)
+		return;
+	found->sick_flow = flow;
+	found->trial.before_ns = typical(d, &found->trial.before_turns);
+}
 
-		if ((flow->role == ROLE_SERVER && flow->peer) ||
-		    !watch_filter_fits(&o->filter, flow) || diagnose_flow(flow, &d))
-			continue;
-		*sender = proven_sender(flow, &d);
-		if (!*sender)
-			continue;
-		trial->socket = flow->socket;
-		trial->before_ns = typical(&d, &trial->before_turns);
-		return flow;
-	}
-	return NULL;
+static int judge(const struct diagnose_options *o, const struct live_flow *flow,
+		 struct findings *found)
+{
+	struct names_memory memory;
+	struct flow_names names;
+	struct diagnosis d;
+	int rc = diagnose_flow(flow, &d);
+
+	if (rc)
+		return rc;
+	names = names_of(flow, &memory);
+	found->flows++;
+	found->stall_proven |= proven(&d);
+	found->sick += d.verdict_count > 0;
+	found->healthy += d.verdict_count == 0;
+	note_trial(flow, &d, found);
+	if (found->list)
+		json_array_append_new(found->list, view_diagnosis_json(flow, &d, &names));
+	else if (d.verdict_count || o->all || found->healthy <= HEALTHY_SHOWN)
+		view_diagnosis_text(flow, &d, &names);
+	return 0;
 }
 
 /* Measures one flow again with TCP_NODELAY, and takes it back. 0 or -errno with a sentence. */
-static int try_remedy(const struct diagnose_options *o, struct watching *w, struct trial *trial)
+static int try_remedy(const struct diagnose_options *o, struct watching *w, struct findings *found)
 {
-	const struct live_flow *sender, *flow = worth_trying(o, w, trial, &sender);
+	const struct live_flow *sender = found->sender, *flow = found->sick_flow;
 	struct diagnosis d;
 	int rc, restored;
 
-	if (!flow)
+	if (!sender)
 		return 0;
 	rc = remedy_try_nodelay(sender->who.pid, sender->who.netns, flow->ports);
 	if (rc)
 		return rc;
+	found->trial.tried = true;
 	live_clear(&w->live);
 	rc = watching_gather(w, o->time_ns, &stopped, true);
 	restored = remedy_try_end();
@@ -238,7 +233,7 @@ static int try_remedy(const struct diagnose_options *o, struct watching *w, stru
 	if (!rc)
 		rc = diagnose_flow(flow, &d);
 	if (!rc)
-		trial->with_ns = typical(&d, &trial->with_turns);
+		found->trial.with_ns = typical(&d, &found->trial.with_turns);
 	return rc;
 }
 
@@ -266,7 +261,7 @@ static int print_json(const struct watching *w, const struct findings *found)
 	collect_counters(w->collect, &counters);
 	json_object_set_new(out, "flows", found->list);
 	json_object_set_new(out, "healthy", json_boolean(found->sick == 0));
-	if (found->trial.socket)
+	if (found->trial.tried)
 		json_object_set_new(out, "try",
 				    json_pack("{s:s, s:I, s:I, s:I, s:I}", "remedy", "nodelay",
 					      "before_p50_ns", (json_int_t)found->trial.before_ns,
@@ -285,7 +280,7 @@ static int print_text(const struct watching *w, const struct findings *found)
 	struct collect_counters counters;
 
 	collect_counters(w->collect, &counters);
-	if (found->trial.socket)
+	if (found->trial.tried)
 		printf("Tried TCP_NODELAY on the first one's sender and took it back: a typical\n"
 		       "turn was %.3f ms before (of %zu), %.3f ms with it (of %zu).\n\n",
 		       (double)found->trial.before_ns / 1e6, found->trial.before_turns,
@@ -307,7 +302,7 @@ static int diagnose(const struct diagnose_options *o, struct watching *w)
 	if (!rc)
 		rc = judge_all(o, w, &found);
 	if (!rc && o->trial)
-		rc = try_remedy(o, w, &found.trial);
+		rc = try_remedy(o, w, &found);
 	if (rc)
 		return say_error(EXIT_FAILED, "%s", err_text(rc));
 	if (!found.flows)

@@ -66,10 +66,8 @@ static int finish_options(struct load_options *o)
 	if (o->lab && (o->plan.token || o->plan.shutdown_server))
 		return err_set(-EINVAL, "--lab makes its own server; leave out %s",
 			       o->plan.token ? "--token-file" : "--shutdown-server");
-	if (o->lab && o->plan.client_cpu < 0)
-		o->plan.client_cpu = cpus_nth(0);
-	if (o->lab && o->plan.server_cpu < 0)
-		o->plan.server_cpu = cpus_nth(1);
+	if (o->lab)
+		plan_pin_lab(&o->plan);
 	if (o->threads > o->flows)
 		return err_set(-EINVAL, "%llu threads for %llu flows: each needs one",
 			       (unsigned long long)o->threads, (unsigned long long)o->flows);

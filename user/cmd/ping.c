@@ -155,10 +155,8 @@ static int finish_options(struct ping_options *o)
 		return err_set(-EINVAL, "name a TARGET where 'layover serve' runs, or use --lab");
 	if (o->plan.iterations && !o->plan.time_given)
 		o->plan.duration_ns = 0;
-	if (o->lab && o->plan.client_cpu < 0)
-		o->plan.client_cpu = cpus_nth(0);
-	if (o->lab && o->plan.server_cpu < 0)
-		o->plan.server_cpu = cpus_nth(o->plan.client_cpu == cpus_nth(1) ? 0 : 1);
+	if (o->lab)
+		plan_pin_lab(&o->plan);
 	if (o->hw_timestamps && (o->overhead || o->split == SPLIT_NEVER))
 		return err_set(-EINVAL,
 			       "--hw-timestamps goes neither with --overhead nor --no-split");

@@ -88,34 +88,29 @@ static int parse_bytes(void *into, const char *what, const char *text)
 	return 0;
 }
 
-static uint64_t sum(const struct plan_writes *writes)
+/* The writes tell the message's size; a -m after them must agree. */
+static int parse_parts(const char *what, const char *text, struct plan_writes *writes,
+		       uint64_t *bytes)
 {
-	uint64_t total = 0;
+	int rc = parse_sizes(what, text, PLAN_WRITES_MAX, writes);
 
-	for (uint64_t i = 0; i < writes->count; i++)
-		total += writes->bytes[i];
-	return total;
+	if (!rc)
+		*bytes = plan_writes_bytes(writes);
+	return rc;
 }
 
-/* The writes tell the size; a -m after them must agree. */
 static int parse_writes(void *into, const char *what, const char *text)
 {
 	struct load_plan *plan = into;
-	int rc = parse_sizes(what, text, PLAN_WRITES_MAX, &plan->writes);
 
-	if (!rc)
-		plan->bytes = sum(&plan->writes);
-	return rc;
+	return parse_parts(what, text, &plan->writes, &plan->bytes);
 }
 
 static int parse_reply_writes(void *into, const char *what, const char *text)
 {
 	struct load_plan *plan = into;
-	int rc = parse_sizes(what, text, PLAN_WRITES_MAX, &plan->reply_writes);
 
-	if (!rc)
-		plan->reply_bytes = sum(&plan->reply_writes);
-	return rc;
+	return parse_parts(what, text, &plan->reply_writes, &plan->reply_bytes);
 }
 
 /* "uring-poll=500": so many looks before it sleeps. */
@@ -161,9 +156,7 @@ static int parse_no_nodelay(void *into, const char *what, const char *text)
 
 static int parse_cork(void *into, const char *what, const char *text)
 {
-	static const char *const names[] = {"off", "flush", "hold", NULL};
-
-	return parse_name(what, text, names, &((struct load_plan *)into)->cork);
+	return parse_name(what, text, plan_cork_names, &((struct load_plan *)into)->cork);
 }
 
 static int parse_congestion(void *into, const char *what, const char *text)
@@ -247,6 +240,14 @@ static int parse_token(void *into, const char *what, const char *text)
 	(void)what;
 	plan->token = &token;
 	return token_read(text, &token);
+}
+
+void plan_pin_lab(struct load_plan *plan)
+{
+	if (plan->client_cpu < 0)
+		plan->client_cpu = cpus_nth(0);
+	if (plan->server_cpu < 0)
+		plan->server_cpu = cpus_nth(plan->client_cpu == cpus_nth(1) ? 0 : 1);
 }
 
 #define METHODS                                                                                             \

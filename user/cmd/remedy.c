@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* layover remedy: sets socket options of live flows of other programs, with a journal to undo it. */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +21,7 @@
 #include "cmd/command.h"
 #include "cmd/remedy.h"
 #include "collect/remedy.h"
+#include "load/address.h"
 #include "view/view.h"
 
 enum { DELACK_MAX_OPTION = 1003 /* TCP_BPF_DELACK_MAX, include/uapi/linux/bpf.h; in us */ };
@@ -318,24 +318,14 @@ static int journal_add(const struct cure *cure, const struct remedy_rows *rows)
 
 /* --- showing ------------------------------------------------------------------------------------- */
 
-static const char *address(const struct remedy_row *row, bool remote, char *text, size_t size)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	inet_ntop(row->family, remote ? row->remote : row->local, host, sizeof(host));
-	snprintf(text, size, row->family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-		 remote ? row->remote_port : row->local_port);
-	return text;
-}
-
 static void show_row(const struct remedy_options *o, const struct remedy_row *row, json_t *list)
 {
 	int32_t becomes = o->apply ? row->after : o->value * o->cure->told;
 	uint64_t pid = owner_of(row->inode);
-	char local[64], remote[64];
+	char local[ADDRESS_TEXT_MAX], remote[ADDRESS_TEXT_MAX];
 
-	address(row, false, local, sizeof(local));
-	address(row, true, remote, sizeof(remote));
+	address_format_bytes(row->family, row->local, row->local_port, local);
+	address_format_bytes(row->family, row->remote, row->remote_port, remote);
 	if (list)
 		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:i, s:i, s:i}", "pid",
 						      (json_int_t)pid, "local", local, "remote",

@@ -16,6 +16,7 @@
 
 #include "base/cpus.h"
 #include "base/error.h"
+#include "cmd/plan_settings.h"
 #include "lab/lose.h"
 #include "load/client.h"
 #include "load/clock.h"
@@ -62,20 +63,19 @@ static void slow_server(struct load_plan *plan)
 }
 
 const struct scenario scenarios[] = {
-	{"healthy", "64 bytes there and back", NULL, NULL, NULL, 0, false},
-	{"write-write-read", "a request in two writes, without TCP_NODELAY", "nagle", two_writes,
-	 NULL, 0, false},
-	{"write-write-read-nodelay", "the same with TCP_NODELAY: cured", NULL, two_writes_nodelay,
-	 NULL, 0, false},
-	{"one-write", "the same in one write: cured", NULL, one_write, NULL, 0, false},
-	{"reply-in-two-writes", "the server answers in two writes, without TCP_NODELAY", "nagle",
+	{"healthy", "64 bytes there and back", NULL, NULL, 0, false},
+	{"write-write-read", "a request in two writes, without TCP_NODELAY", two_writes, NULL, 0,
+	 false},
+	{"write-write-read-nodelay", "the same with TCP_NODELAY: cured", two_writes_nodelay, NULL,
+	 0, false},
+	{"one-write", "the same in one write: cured", one_write, NULL, 0, false},
+	{"reply-in-two-writes", "the server answers in two writes, without TCP_NODELAY",
 	 two_writes_back, NULL, 0, false},
-	{"cork", "TCP_CORK that is never taken off", "cork", cork, NULL, 0, false},
-	{"slow-server", "the server computes for 3 ms", "slow_server", slow_server, NULL, 0, false},
-	{"loss", "one of 50 requests is lost on its way", "tail_loss", NULL, NULL, 50, false},
-	{"cpu-hog", "a real-time task wants the server's CPU, 20 ms of 25", "run_queue", NULL, NULL,
-	 0, true},
-	{"tbf", "a queueing discipline that lets 200 kbit/s pass", "qdisc", NULL,
+	{"cork", "TCP_CORK that is never taken off", cork, NULL, 0, false},
+	{"slow-server", "the server computes for 3 ms", slow_server, NULL, 0, false},
+	{"loss", "one of 50 requests is lost on its way", NULL, NULL, 50, false},
+	{"cpu-hog", "a real-time task wants the server's CPU, 20 ms of 25", NULL, NULL, 0, true},
+	{"tbf", "a queueing discipline that lets 200 kbit/s pass", NULL,
 	 "tbf rate 200kbit burst 1600 latency 1s", 0, false},
 	{0},
 };
@@ -184,8 +184,7 @@ int scene_start(struct scene *scene, const struct scenario *scenario)
 	int rc;
 
 	plan_default(&plan);
-	plan.client_cpu = cpus_nth(0);
-	plan.server_cpu = cpus_nth(1);
+	plan_pin_lab(&plan);
 	if (scenario->shape)
 		scenario->shape(&plan);
 	*scene = (struct scene){.lab = LAB_NONE};

@@ -10,7 +10,6 @@
 
 struct scenario {
 	const char *name, *text;
-	const char *cause; /* the key of what is to be found (causes.def); NULL: nothing */
 	void (*shape)(struct load_plan *plan);
 	const char *qdisc; /* on the client's device, as tc takes it; NULL: none */
 	unsigned int lose; /* one of so many of the client's packets; 0: none */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "load/address.h"
 #include "load/clock.h"
 
 /* The record buffer holds more than the fastest flows fill in this time. */
@@ -141,14 +142,10 @@ const char *watching_address(const struct live_flow *flow, bool remote, char *te
 {
 	const struct flow_record *who = &flow->who;
 	uint16_t client = (uint16_t)(flow->ports >> 16), server = (uint16_t)flow->ports;
-	char host[INET6_ADDRSTRLEN] = "?";
 
-	if (flow->known)
-		inet_ntop(who->family, remote ? who->remote : who->local, host, sizeof(host));
-	snprintf(text, WATCHING_ADDRESS_MAX,
-		 flow->known && who->family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
-		 remote == (flow->role == ROLE_CLIENT) ? server : client);
-	return text;
+	return address_format_bytes(flow->known ? who->family : AF_UNSPEC,
+				    remote ? who->remote : who->local,
+				    remote == (flow->role == ROLE_CLIENT) ? server : client, text);
 }
 
 /* A process may call itself anything. */

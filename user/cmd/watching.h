@@ -43,8 +43,7 @@ int watching_gather(struct watching *w, uint64_t ns, const volatile bool *stop, 
 /* Whether the flow is wanted. One whose program has not been seen yet is, if nothing is asked of it. */
 bool watch_filter_fits(const struct watch_filter *filter, const struct live_flow *flow);
 
-/* "192.0.2.7:5000" of one of its ends, fit for a terminal. Returns text (WATCHING_ADDRESS_MAX bytes). */
-enum { WATCHING_ADDRESS_MAX = 80 };
+/* "192.0.2.7:5000" of one of its ends, fit for a terminal. Returns text (ADDRESS_TEXT_MAX bytes). */
 const char *watching_address(const struct live_flow *flow, bool remote, char *text);
 
 /* The name of its program, fit for a terminal; "?" when it is not known. Returns text (FLOW_COMM + 1 bytes). */

@@ -296,21 +296,37 @@ int lab_create(struct lab *lab)
 /* --- use
  * ---------------------------------------------------------------------------------------------- */
 
-int lab_socket(const struct lab *lab, enum lab_side side, int family, int type, int proto)
+int lab_inside(const struct lab *lab, enum lab_side side, int (*call)(void *arg), void *arg)
 {
-	int own = open_own_netns(), fd;
+	int own = open_own_netns(), rc;
 
 	if (own < 0)
 		return own;
-	fd = lab_enter(lab, side);
-	if (!fd) {
-		fd = socket(family, type, proto);
-		if (fd < 0)
-			fd = err_set(-errno, "cannot make a socket in the lab: %s",
-				     strerror(errno));
-	}
+	rc = lab_enter(lab, side);
+	if (!rc)
+		rc = call(arg);
 	go_back(own);
-	return fd;
+	return rc;
+}
+
+struct socket_wish {
+	int family, type, proto;
+};
+
+static int make_socket(void *arg)
+{
+	const struct socket_wish *wish = arg;
+	int fd = socket(wish->family, wish->type, wish->proto);
+
+	return fd >= 0 ? fd
+		       : err_set(-errno, "cannot make a socket in the lab: %s", strerror(errno));
+}
+
+int lab_socket(const struct lab *lab, enum lab_side side, int family, int type, int proto)
+{
+	struct socket_wish wish = {family, type, proto};
+
+	return lab_inside(lab, side, make_socket, &wish);
 }
 
 int lab_client_socket(void *arg, int family, int type, int proto)

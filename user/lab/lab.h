@@ -49,6 +49,9 @@ int lab_socket(const struct lab *lab, enum lab_side side, int family, int type, 
 /* The same as a make_socket_fn for the client's side; arg is the struct lab. */
 int lab_client_socket(void *arg, int family, int type, int proto);
 
+/* Calls call(arg) inside a side's namespace; the calling thread comes back. What it returned, or -errno with a sentence. */
+int lab_inside(const struct lab *lab, enum lab_side side, int (*call)(void *arg), void *arg);
+
 /* Moves the calling thread into a side's namespace for good. 0 or -errno with a sentence. */
 int lab_enter(const struct lab *lab, enum lab_side side);
 

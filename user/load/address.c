@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "load/address.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -111,6 +112,15 @@ const char *address_format(const struct sockaddr *addr, char *text)
 	else
 		snprintf(text, ADDRESS_TEXT_MAX, addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
 			 host, port);
+	return text;
+}
+
+const char *address_format_bytes(int family, const void *bytes, uint16_t port, char *text)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(family, bytes, host, sizeof(host));
+	snprintf(text, ADDRESS_TEXT_MAX, family == AF_INET6 ? "[%s]:%u" : "%s:%u", host, port);
 	return text;
 }
 

@@ -15,7 +15,7 @@
 #include "load/message.h"
 #include "load/peer.h"
 
-enum { RESERVE_TRIPS = 4096, IPV4_HEADER = 20 };
+enum { RESERVE_TRIPS = 4096 };
 
 /* Trips that are slower than this need no warm caches. */
 #define SETTLE_NS (5ULL * NS_PER_MS)
@@ -398,7 +398,7 @@ int client_io_open(struct load_client *c, struct io *io)
 		io->from = &c->from;
 	}
 	if (plan->proto == PLAN_RAW && end->to.ss_family == AF_INET)
-		io->skip = IPV4_HEADER;
+		io->skip = IO_RAW_SKIP;
 	return io_open(io, plan->io, plan->polls, (void *[]){c->request, c->reply},
 		       plan_bytes_max(plan));
 }

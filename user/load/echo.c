@@ -12,8 +12,6 @@
 #include "load/message.h"
 #include "load/sink.h"
 
-enum { IPV4_HEADER = 20 };
-
 static bool ended(const struct echo *echo)
 {
 	return atomic_load_explicit(&echo->end, memory_order_relaxed);
@@ -140,7 +138,7 @@ int echo_run(struct echo *echo)
 		io.from = &from;
 	}
 	if (plan->proto == PLAN_RAW && echo->peer->sa_family == AF_INET)
-		io.skip = IPV4_HEADER;
+		io.skip = IO_RAW_SKIP;
 	if (plan->mode == PLAN_SINK)
 		return sink_run(echo);
 	rc = io_open(&io, plan->server_io, plan->polls, (void *[]){echo->message, echo->message},

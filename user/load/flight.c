@@ -82,7 +82,7 @@ bool flight_reply(struct flight *f, uint64_t carried, uint32_t bytes, uint64_t n
 		f->out->late += measured;
 		return false;
 	}
-	f->done++;
+	atomic_store_explicit(&f->done, f->done + 1, memory_order_release);
 	if (measured)
 		*rc = keep(f, slot, now);
 	return true;

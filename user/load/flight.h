@@ -29,8 +29,8 @@ struct flight {
 	/* The receiver's. */
 	uint64_t newest;   /* the highest number that was answered */
 	uint64_t answered; /* measured messages with a reply in time */
-	uint64_t done;     /* replies in time, measured or not */
 	struct samples *out;
+	_Atomic uint64_t done; /* replies in time, measured or not; the sender looks at it, too */
 };
 
 /* 0 or -ENOMEM with a sentence. out gets response times (from intended), and service times if it has room for them. */

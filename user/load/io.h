@@ -30,6 +30,9 @@ enum io_method {
 /* As on the command line and in JSON; ends with NULL. */
 extern const char *const io_method_names[];
 
+/* A raw IPv4 socket receives the header as well; without options it has 20 bytes (RFC 791, 3.1). */
+enum { IO_RAW_SKIP = 20 };
+
 struct ring; /* io_uring's, in uring.c */
 
 struct io {

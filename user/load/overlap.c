@@ -25,10 +25,9 @@ struct overlap {
 	struct flight flight;
 	struct playback playback;
 	struct overlap_result *result;
-	uint64_t begun;        /* of all; then of the measured part */
-	_Atomic uint64_t done; /* replies in time */
-	atomic_bool quit;      /* ends the receiver */
-	atomic_int failure;    /* the receiver's -errno */
+	uint64_t begun;     /* of all; then of the measured part */
+	atomic_bool quit;   /* ends the receiver */
+	atomic_int failure; /* the receiver's -errno */
 };
 
 /* --- when to send, and until when ---------------------------------------------------------------- */
@@ -128,9 +127,8 @@ static int take_reply(struct overlap *o, struct io *io, const struct sockaddr_st
 		return rc ? rc : -errno;
 	if (plan_datagrams(&c->plan) && !client_of_session(c, c->reply, n, from))
 		return 0;
-	if (flight_reply(&o->flight, peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask)),
-			 (uint32_t)n, clock_ns(), &rc))
-		atomic_store_explicit(&o->done, o->flight.done, memory_order_release);
+	flight_reply(&o->flight, peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask)),
+		     (uint32_t)n, clock_ns(), &rc);
 	return rc;
 }
 
@@ -202,15 +200,15 @@ static int await_replies(struct overlap *o)
 	uint64_t done = 0, since = clock_ns();
 	struct timespec nap = clock_timespec(LOOK_NS);
 
-	while (atomic_load(&o->done) < atomic_load(&o->flight.sent)) {
+	while (atomic_load(&o->flight.done) < atomic_load(&o->flight.sent)) {
 		uint64_t now = clock_ns();
 
 		if (atomic_load(&o->failure))
 			return client_failed(c, atomic_load(&o->failure));
 		if (atomic_load(&c->dog.gone))
 			return client_failed(c, -ECONNRESET);
-		if (!plan_datagrams(&c->plan) && done != atomic_load(&o->done)) {
-			done = atomic_load(&o->done);
+		if (!plan_datagrams(&c->plan) && done != atomic_load(&o->flight.done)) {
+			done = atomic_load(&o->flight.done);
 			since = now;
 		}
 		if (now - since > (client_stopped(c) && limit > GRACE_NS ? GRACE_NS : limit))

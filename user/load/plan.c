@@ -26,8 +26,8 @@ struct field {
 };
 
 const char *const plan_proto_names[] = {"tcp", "udp", "mcast", "raw", "unix", NULL};
+const char *const plan_cork_names[] = {"off", "flush", "hold", NULL};
 static const char *const modes[] = {"echo", "sink", NULL};
-static const char *const corks[] = {"off", "flush", "hold", NULL};
 static const char *const families[] = {"any", "ipv4", "ipv6", NULL};
 
 #define DAY_NS (24LL * 3600 * NS_PER_S)
@@ -71,7 +71,7 @@ static const struct field fields[] = {
 	{U64(mss, 0, 65535)},
 	{U64(busy_poll_us, 0, 1000000)},
 	{INT(tos, -1, 255)},
-	{WORD(cork, PLAN_CORK_HOLD, corks)},
+	{WORD(cork, PLAN_CORK_HOLD, plan_cork_names)},
 	{BOOL(nodelay)},
 	{BOOL(quickack)},
 	{TEXT(congestion)},
@@ -187,14 +187,22 @@ int plan_traced_proto(const struct load_plan *plan)
 	}
 }
 
-static int check_writes(const struct plan_writes *writes, uint64_t bytes, const char *what)
+uint64_t plan_writes_bytes(const struct plan_writes *writes)
 {
 	uint64_t sum = 0;
 
-	if (writes->count > PLAN_WRITES_MAX)
-		return err_set(-ERANGE, "%s: at most %d writes", what, PLAN_WRITES_MAX);
 	for (uint64_t i = 0; i < writes->count; i++)
 		sum += writes->bytes[i];
+	return sum;
+}
+
+static int check_writes(const struct plan_writes *writes, uint64_t bytes, const char *what)
+{
+	uint64_t sum;
+
+	if (writes->count > PLAN_WRITES_MAX)
+		return err_set(-ERANGE, "%s: at most %d writes", what, PLAN_WRITES_MAX);
+	sum = plan_writes_bytes(writes);
 	if (!writes->count || sum == bytes)
 		return 0;
 	return err_set(-EINVAL, "%s: they sum to %llu bytes, the message has %llu", what,

@@ -100,6 +100,9 @@ uint64_t plan_reply_bytes(const struct load_plan *plan);
 int plan_client_cpu(const struct load_plan *plan, unsigned int n);
 int plan_server_cpu(const struct load_plan *plan, unsigned int n);
 
+/* What the writes sum to. */
+uint64_t plan_writes_bytes(const struct plan_writes *writes);
+
 /* The larger of request and reply. */
 uint64_t plan_bytes_max(const struct load_plan *plan);
 
@@ -108,6 +111,7 @@ int plan_traced_proto(const struct load_plan *plan);
 
 /* As on the command line and in JSON: "tcp" …; ends with NULL. */
 extern const char *const plan_proto_names[];
+extern const char *const plan_cork_names[];
 
 /* 0, or -EINVAL/-ERANGE with a sentence that names the field. */
 int plan_check(const struct load_plan *plan);
