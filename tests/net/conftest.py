@@ -124,6 +124,60 @@ def pair():
         hosts.remove()
 
 
+class Cgroup:
+    """A cgroup (v2) of the test's own, and programs from tests/net/bpf attached to it."""
+
+    def __init__(self, tmp_path):
+        lines = (line.split() for line in open("/proc/mounts", encoding="utf-8"))
+        mounts = [words[1] for words in lines if words[2] == "cgroup2"]
+        assert mounts, "no cgroup2 file system is mounted"
+        self.path = os.path.join(mounts[0], f"layovertest-{os.getpid()}-{next(serial)}")
+        self.pins = tmp_path / "bpf"
+
+    def make(self):
+        os.mkdir(self.path)
+        self.pins.mkdir()
+        ok("mount", "-t", "bpf", "bpf", self.pins)
+        return self
+
+    def inside(self, netns, *command):
+        """The command, run in this cgroup and then in the namespace, where /sys is another one."""
+        return ("sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh", *inside(netns, command))
+
+    def attach(self, name, direction):
+        ok("bpftool", "prog", "loadall", os.path.join(BUILD, "test-bpf", name + ".o"), self.pins / name,
+           "pinmaps", self.pins / (name + "-maps"))
+        ok("bpftool", "cgroup", "attach", self.path, direction, "pinned",
+           self.pins / name / f"drop_{direction}")
+
+    def variables(self, name):
+        """The program's global variables."""
+        [bss] = os.listdir(self.pins / (name + "-maps"))
+        [section] = json.loads(ok("bpftool", "-j", "map", "dump", "pinned", self.pins / (name + "-maps") / bss))
+        [variables] = section["formatted"]["value"].values()
+        return {key: value for entry in variables for key, value in entry.items()}
+
+    def remove(self):
+        run("umount", self.pins)  # the programs are gone when the cgroup is
+        wait_for(lambda: not open(f"{self.path}/cgroup.procs", encoding="utf-8").read())
+        os.rmdir(self.path)
+
+
+@pytest.fixture
+def cgroups(tmp_path):
+    """Makes cgroups that are removed afterwards."""
+    made = []
+
+    def make():
+        made.append(Cgroup(tmp_path / str(len(made))))
+        made[-1].pins.parent.mkdir()
+        return made[-1].make()
+
+    yield make
+    for cgroup in made:
+        cgroup.remove()
+
+
 def labs():
     """The namespaces of labs, living or left over."""
     names = os.listdir(NETNS_DIR) if os.path.isdir(NETNS_DIR) else []

@@ -8,6 +8,7 @@ import pytest
 
 from conftest import LAYOVER, layover, ok, serve, started
 from test_driver import fails
+from test_place import CPUS
 
 
 def load(*args, **kwargs):
@@ -94,3 +95,14 @@ def test_server_gone(pair):
 def test_bad_lines(args, words):
     done = layover("load", "-j", *args)
     fails(done, 2, *words)
+
+
+@pytest.mark.parametrize("where", ["here", "there", "both"])
+def test_noise_names_a_shared_cpu(where):
+    """Three flows from one CPU; the server's threads where they are told to be."""
+    here, there = CPUS[0], CPUS[-1]
+    server = {"here": [here], "there": [there], "both": [here, there]}[where]
+    noise = load("--lab", "-P", 3, "-t", "300ms", "--client-cpu", here, "--server-cpus", ",".join(map(str, server)))["noise"]
+    assert noise["shared_cpu"] == (here if here in server else None)
+    assert noise["client"]["cpus"] == [here] and sorted(noise["server"]["cpus"]) == sorted(set(server))
+    assert noise["client"]["wall_ns"] >= 300e6

@@ -7,10 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "load/clock.h"
-
-/* The server may be stuck, which may be why the run has ended. */
-#define LOOK_NS (1ULL * NS_PER_S)
 
 /* The CPU that both ends are said to be on, -1: none. */
 static int shared_cpu(const struct noise_observer *o)
@@ -28,7 +24,7 @@ static void look_first(struct noise_observer *o)
 	int fd = client_control(o->run->client);
 
 	if (fd >= 0)
-		o->rc = noise_ask(fd, LOOK_NS, &o->report.server);
+		o->rc = noise_ask(fd, NOISE_LOOK_NS, &o->report.server);
 	if (o->rc != -EPROTO)
 		o->rc = 0; /* what else is wrong, the trips will show */
 	client_interface(o->run->client, interface);
@@ -44,7 +40,7 @@ static void look_last(struct noise_observer *o)
 	noise_end(&o->watch, &o->report.client);
 	noise_add(&o->report.client, &o->run->receiver);
 	o->report.server = (struct noise){0};
-	if (fd >= 0 && noise_ask(fd, LOOK_NS, &o->report.server))
+	if (fd >= 0 && noise_ask(fd, NOISE_LOOK_NS, &o->report.server))
 		err_clear(); /* a server that is gone by now has been measured all the same */
 	o->report.shared_cpu = shared_cpu(o);
 	if (o->report.shared_cpu < 0)

@@ -278,7 +278,8 @@ static int one_trip(struct load_client *c, struct samples *out, uint64_t *end)
 	if (c->plan.verify)
 		message_fill(c->request, c->bytes, c->seq);
 	rc = c->trip(c, number, &start, end);
-	if (rc == -ETIMEDOUT && plan_datagrams(&c->plan))
+	/* -EPERM: a filter of this host's dropped it (netfilter, cgroup_skb). */
+	if ((rc == -ETIMEDOUT || rc == -EPERM) && plan_datagrams(&c->plan))
 		return lose(c, start, end);
 	if (rc)
 		return client_failed(c, rc);
@@ -517,17 +518,17 @@ const char *client_server_kernel(const struct load_client *c)
 
 void client_interface(const struct load_client *c, char name[INTERFACE_NAME_MAX])
 {
-	struct sockaddr_storage local = {0};
-	socklen_t len = sizeof(local);
-
-	getsockname(c->link.control_fd >= 0 ? c->link.control_fd : c->link.end.fd,
-		    (struct sockaddr *)&local, &len);
-	interface_of((struct sockaddr *)&local, name);
+	connection_interface(&c->link, name);
 }
 
 int client_control(const struct load_client *c)
 {
 	return c->link.control_fd;
+}
+
+uint64_t client_lost_unmeasured(const struct load_client *c)
+{
+	return c->discarded.lost;
 }
 
 bool client_answered(const struct load_client *c)

@@ -89,6 +89,9 @@ bool client_answered(const struct load_client *client);
 /* How many trips were tried so far, measured or not; the sequence number of the last one. */
 uint64_t client_trips(const struct load_client *client);
 
+/* Trips lost in warm-up and between blocks. */
+uint64_t client_lost_unmeasured(const struct load_client *client);
+
 /* Ends the running block and all later ones. Callable from signal handlers and other threads. */
 void client_stop(struct load_client *client);
 

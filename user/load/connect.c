@@ -408,6 +408,16 @@ bool connection_last_words(const struct connection *link, char *said, size_t siz
 	return said[0];
 }
 
+void connection_interface(const struct connection *link, char name[INTERFACE_NAME_MAX])
+{
+	struct sockaddr_storage local = {0};
+	socklen_t len = sizeof(local);
+
+	getsockname(link->control_fd >= 0 ? link->control_fd : link->end.fd,
+		    (struct sockaddr *)&local, &len);
+	interface_of((struct sockaddr *)&local, name);
+}
+
 void connection_close(struct connection *link)
 {
 	if (link->end.fd >= 0)

@@ -9,6 +9,7 @@
 #include "load/client.h"
 #include "load/endpoint.h"
 #include "load/host.h"
+#include "load/interface.h"
 
 struct connection {
 	int control_fd;
@@ -36,6 +37,9 @@ int connection_socket(struct connection *link, const struct load_plan *plan);
 
 /* Why the server ended the session, when it said so: true, and its words in said. */
 bool connection_last_words(const struct connection *link, char *said, size_t size);
+
+/* The interface that carries its messages, "" when that cannot be told. */
+void connection_interface(const struct connection *link, char name[INTERFACE_NAME_MAX]);
 
 void connection_close(struct connection *link);
 

@@ -88,10 +88,11 @@ bool flight_reply(struct flight *f, uint64_t carried, uint32_t bytes, uint64_t n
 	return true;
 }
 
-void flight_settle(struct flight *f)
+uint64_t flight_settle(struct flight *f)
 {
 	uint64_t sent = atomic_load_explicit(&f->sent, memory_order_acquire);
+	uint64_t measured = sent > f->warm ? sent - f->warm : 0;
 
-	if (sent > f->warm)
-		f->out->lost += sent - f->warm - f->answered;
+	f->out->lost += measured - f->answered;
+	return sent - measured - (f->done - f->answered);
 }

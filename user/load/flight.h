@@ -48,7 +48,7 @@ void flight_send(struct flight *f, uint64_t seq, uint64_t intended, uint64_t act
  */
 bool flight_reply(struct flight *f, uint64_t carried, uint32_t bytes, uint64_t now, int *rc);
 
-/* Counts what did not come back. Once, at the end. */
-void flight_settle(struct flight *f);
+/* Counts what did not come back. Once, at the end. Returns how many of them were not to be measured. */
+uint64_t flight_settle(struct flight *f);
 
 #endif

@@ -37,6 +37,7 @@ struct sender {
 	unsigned int count;
 	double rate; /* messages per second, 0: the most */
 	void *message;
+	struct noise noise; /* of its whole time */
 	_Alignas(64) _Atomic uint64_t sent;
 	_Atomic uint64_t bytes;
 	atomic_int failure;
@@ -72,8 +73,9 @@ static int send_datagrams(const struct sender *s, struct flow *flow, unsigned in
 	n = sendmmsg(flow->link.end.fd, headers, most, MSG_DONTWAIT);
 	if (n >= 0)
 		return n;
-	/* ENOBUFS: the device's queue is full. ECONNREFUSED: ICMP's word on an earlier one. */
-	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR || errno == ECONNREFUSED
+	/* ENOBUFS: the device's queue is full. ECONNREFUSED: ICMP's word on an earlier one. EPERM: a filter of this host's. */
+	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR || errno == ECONNREFUSED ||
+			       errno == EPERM
 		       ? 0
 		       : -errno;
 }
@@ -133,14 +135,14 @@ static void add(_Atomic uint64_t *sum, uint64_t more)
 			      memory_order_relaxed);
 }
 
-static void *send_all(void *arg)
+/* Until the flood ends. 0 or -errno. */
+static int send_until_end(struct sender *s)
 {
-	struct sender *s = arg;
 	const struct load_plan *plan = s->load->flood->plan;
 	bool datagrams = plan_datagrams(plan);
 	uint64_t begun = clock_ns();
 	unsigned int next = 0, full = 0;
-	int n = client_place(plan, (unsigned int)(s - s->load->senders));
+	int n = 0;
 
 	while (n >= 0 && !atomic_load_explicit(&s->load->end, memory_order_relaxed)) {
 		unsigned int most = allowance(s, begun);
@@ -161,8 +163,23 @@ static void *send_all(void *arg)
 		if (++next == s->count)
 			next = 0;
 	}
-	if (n < 0)
-		atomic_store(&s->failure, n);
+	return n < 0 ? n : 0;
+}
+
+static void *run_sender(void *arg)
+{
+	struct sender *s = arg;
+	char interface[INTERFACE_NAME_MAX];
+	struct noise_watch watch;
+	int rc = client_place(s->load->flood->plan, (unsigned int)(s - s->load->senders));
+
+	connection_interface(&s->flows[0].link, interface);
+	noise_begin(&watch, noise_tid(), interface);
+	if (!rc)
+		rc = send_until_end(s);
+	noise_end(&watch, &s->noise);
+	if (rc)
+		atomic_store(&s->failure, rc);
 	return NULL;
 }
 
@@ -326,7 +343,7 @@ static int start_sender(struct load *load, unsigned int i)
 			       (unsigned long long)f->plan->bytes);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, send_all, s);
+	rc = pthread_create(&s->thread, NULL, run_sender, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	s->started = !rc;
 	return rc ? err_set(-rc, "cannot start a thread: %s", strerror(rc)) : 0;
@@ -341,6 +358,41 @@ static void end_senders(struct load *load)
 		message_free(load->senders[i].message, load->flood->plan->bytes);
 		load->senders[i].message = NULL;
 		load->senders[i].started = false;
+	}
+}
+
+/*
+ * The server tells what happened since it was asked last. Not knowing is no failure: a server that is gone by now has
+ * counted all the same.
+ */
+static void ask_noise(const struct load *load, struct noise *each)
+{
+	for (unsigned int i = 0; i < load->flood->flows; i++)
+		if (load->flows[i].link.control_fd < 0 ||
+		    noise_ask(load->flows[i].link.control_fd, NOISE_LOOK_NS, &each[i]))
+			each[i] = (struct noise){0};
+	err_clear();
+}
+
+/* What happened to the senders, which have ended, and to the server's threads. */
+static void sum_noise(const struct load *load, struct noise_report *report)
+{
+	struct noise each[FLOOD_FLOWS_MAX];
+
+	ask_noise(load, each);
+	*report = (struct noise_report){.shared_cpu = -1};
+	for (unsigned int i = 0; i < load->flood->threads; i++) {
+		const struct sender *s = &load->senders[i];
+
+		noise_add(&report->client, &s->noise);
+		for (unsigned int k = 0; k < s->count; k++) {
+			const struct noise *server = &each[s->flows + k - load->flows];
+
+			noise_add(&report->server, server);
+			if (s->flows[k].link.same_kernel && server->known &&
+			    server->cpu == s->noise.cpu)
+				report->shared_cpu = server->cpu;
+		}
 	}
 }
 
@@ -359,6 +411,8 @@ int flood_run(struct flood *f)
 	memset(load.senders, 0, f->threads * sizeof(*load.senders));
 	client_lock(f->plan);
 	rc = open_flows(&load);
+	if (!rc)
+		ask_noise(&load, (struct noise[FLOOD_FLOWS_MAX]){0}); /* from now on */
 	for (unsigned int i = 0; !rc && i < f->threads; i++)
 		rc = start_sender(&load, i);
 	if (!rc)
@@ -366,6 +420,8 @@ int flood_run(struct flood *f)
 	end_senders(&load);
 	if (!rc)
 		rc = settle(&load, &f->last);
+	if (!rc)
+		sum_noise(&load, &f->noise);
 	for (unsigned int i = 0; i < f->flows; i++)
 		if (load.flows[i].open)
 			connection_close(&load.flows[i].link);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "load/client.h"
+#include "load/noise.h"
 
 enum { FLOOD_FLOWS_MAX = 250, FLOOD_THREADS_MAX = 64 };
 
@@ -33,7 +34,8 @@ struct flood {
 
 	/* Results: of the measured part, after the warm-up; `last` when what was under way has arrived. */
 	struct flood_counts first, last;
-	uint64_t duration_ns; /* first to the end of sending */
+	uint64_t duration_ns;      /* first to the end of sending */
+	struct noise_report noise; /* of all senders, and of the server's threads */
 };
 
 /* Runs to its end, or flood_stop(). 0 or -errno with a sentence. */

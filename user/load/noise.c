@@ -311,6 +311,10 @@ void noise_add(struct noise *sum, const struct noise *more)
 {
 	if (!more->known)
 		return;
+	if (!sum->known) {
+		*sum = *more;
+		return;
+	}
 	if (sum->migrations >= 0 && more->migrations >= 0)
 		sum->migrations += more->migrations;
 	for (int c = 0; c < more->cpu_count; c++) {

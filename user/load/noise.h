@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "load/clock.h"
 #include "load/interface.h"
 
 enum { NOISE_CPUS_MAX = 8, NOISE_IRQS_MAX = 16, NOISE_NAME_MAX = 40 };
@@ -44,6 +45,12 @@ struct noise {
 	struct noise_irq irqs[NOISE_IRQS_MAX]; /* on these CPUs, the most frequent first */
 };
 
+/* Of both ends. */
+struct noise_report {
+	struct noise client, server; /* known: they have told */
+	int shared_cpu;              /* both ends were on it; -1: on different ones, or not known */
+};
+
 /* The state at the begin. */
 struct noise_watch {
 	pid_t tid; /* 0: none is watched */
@@ -72,7 +79,7 @@ uint64_t noise_steal(const char *stat, int cpu);
 /* The calling thread's id. */
 pid_t noise_tid(void);
 
-/* Adds another thread of the same end. */
+/* Adds another thread of the same end; sum may be empty. */
 void noise_add(struct noise *sum, const struct noise *more);
 
 /* Whether it is worth a sentence. */
@@ -85,9 +92,10 @@ int noise_from_json(const json_t *object, struct noise *noise);
 
 /*
  * Asks the server at the other end of the control connection what has happened since it was asked last; the first
- * answer tells only its CPU. Not known when it cannot tell. 0, or -errno with a sentence, also when limit_ns pass without an answer; -EPROTO: the server has
- * ended the session, and why, or speaks nonsense.
+ * answer tells only its CPU. Not known when it cannot tell. 0, or -errno with a sentence, also when limit_ns pass
+ * without an answer; -EPROTO: the server has ended the session, and why, or speaks nonsense.
  */
+#define NOISE_LOOK_NS (1ULL * NS_PER_S) /* it may be stuck, which may be why the run has ended */
 int noise_ask(int control_fd, uint64_t limit_ns, struct noise *noise);
 
 #endif

@@ -8,6 +8,7 @@
 
 struct overlap_result {
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
+	uint64_t lost_unmeasured;         /* of the warm-up */
 	uint64_t tried;                   /* measured messages sent */
 	uint64_t duration_ns;             /* first measured send to the end */
 	bool stopped;                     /* client_stop() ended it early */

@@ -78,6 +78,7 @@ static int measure_overlap(struct run *run)
 	run->warmup_trips = result.warmup_trips;
 	run->warmup_ns = result.warmup_ns;
 	run->duration_ns = result.duration_ns;
+	run->lost_unmeasured = result.lost_unmeasured;
 	run->stopped = result.stopped;
 	run->receiver = result.receiver;
 	return rc;
@@ -97,6 +98,7 @@ static int measure_trips(struct run *run)
 	if (!rc)
 		rc = pause_between(run);
 	run->stopped = client_stopped(run->client);
+	run->lost_unmeasured = client_lost_unmeasured(run->client);
 	return rc == -ECANCELED ? 0 : rc;
 }
 

@@ -27,7 +27,8 @@ struct run {
 
 	/* Results. samples belong to the caller afterwards: samples_free(). */
 	struct samples samples;
-	uint64_t tried; /* measured trips, answered or lost, into whatever samples */
+	uint64_t tried;           /* measured trips, answered or lost, into whatever samples */
+	uint64_t lost_unmeasured; /* in warm-up and between blocks */
 	uint64_t warmup_trips, warmup_ns; /* what was discarded */
 	uint64_t duration_ns;             /* first measured send to the end of the last block */
 	bool stopped;                     /* client_stop() ended it early */

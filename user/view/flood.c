@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "load/clock.h"
+#include "view/noise.h"
 #include "view/view.h"
 
 /* Rates between two counts, over `seconds`. */
@@ -77,6 +78,7 @@ int view_flood_text(const struct flood *f)
 	if (f->last.interface[0])
 		printf("rxpck/s and rxkB/s: what the interface %s counted at the server.\n",
 		       f->last.interface);
+	view_noise_text(&f->noise, f->last.received);
 	return 0;
 }
 
@@ -104,6 +106,7 @@ static json_t *object_of(const struct flood *f)
 	json_object_set_new(out, "lost",
 			    plan_datagrams(f->plan) ? json_integer((json_int_t)lost(f))
 						    : json_null());
+	json_object_set_new(out, "noise", view_noise_json(&f->noise));
 	if (!f->last.interface[0])
 		return out;
 	json_object_set_new(

@@ -162,6 +162,7 @@ static json_t *rtt_object(const struct report *report)
 	json_object_set_new(rtt, "binned", json_boolean(report->binned));
 	json_object_set_new(rtt, "interval_95", intervals_object(report));
 	set_count(rtt, "lost", s->lost);
+	set_count(rtt, "lost_unmeasured", report->run->lost_unmeasured);
 	set_count(rtt, "late", s->late);
 	set_count(rtt, "duplicated", s->duplicated);
 	set_count(rtt, "out_of_order", s->out_of_order);

@@ -8,11 +8,6 @@
 
 #include "load/noise.h"
 
-struct noise_report {
-	struct noise client, server; /* known: they have told */
-	int shared_cpu;              /* both ends were on it; -1: on different ones, or not known */
-};
-
 /* One line "note: …" for each thing that is worth one; trips: how many were measured. */
 void view_noise_text(const struct noise_report *noise, uint64_t trips);
 

@@ -126,6 +126,9 @@ static void print_load(const struct report *report)
 		printf("\nlost %llu, late %llu, duplicated %llu, out of order %llu",
 		       (unsigned long long)s->lost, (unsigned long long)s->late,
 		       (unsigned long long)s->duplicated, (unsigned long long)s->out_of_order);
+	if (run->lost_unmeasured)
+		printf("\nlost in warm-up and between blocks, not measured: %llu",
+		       (unsigned long long)run->lost_unmeasured);
 	printf("\n\n");
 }
 
