@@ -23,6 +23,39 @@ def test_rate_is_kept(proto):
         assert 0 < out["service"][key] <= out["rtt"][key]
 
 
+OVERLAPS = pytest.mark.parametrize("mode", [["--rate", 20000], ["-u", "--rate", 20000], ["--depth", 8], ["-u", "--depth", 8]],
+                                   ids=["rate", "udp-rate", "depth", "udp-depth"])
+
+
+@OVERLAPS
+def test_bins_instead_of_samples(mode):
+    """Taken by another thread meanwhile, and nothing is lost on the way."""
+    out = ping("--lab", *mode, "-i", 20011, "--histogram-only")
+    assert out["rtt"]["binned"] and (out["rtt"]["count"], out["rtt"]["lost"]) == (20011, 0)
+    assert 0 < out["rtt"]["min_ns"] <= out["rtt"]["p50_ns"] <= out["rtt"]["max_ns"]
+    if "--rate" in mode:
+        for key in ("min_ns", "p50_ns", "max_ns"):
+            assert 0 < out["service"][key] <= out["rtt"][key]
+
+
+@OVERLAPS
+def test_interim_lines(mode):
+    """What the lines count is what is counted at the end, but for what came after the last one."""
+    done = layover("ping", "--lab", "--no-split", "-j", *mode, "-t", "1.3s", "--interval", "200ms")
+    trips = [int(words[2]) for words in map(str.split, done.stderr.splitlines()) if words[3:4] == ["trips"]]
+    out = json.loads(done.stdout)["rtt"]
+    assert 4 <= len(trips) <= 6, done.stderr
+    assert 0.6 * out["count"] < sum(trips) <= out["count"] and out["lost"] == 0
+
+
+@OVERLAPS
+def test_until_the_mean_is_known(mode):
+    out = ping("--lab", *mode, "--until-ci", "50%", "-t", 15)
+    assert out["until_ci"]["reached"] and 0.4e9 < out["load"]["duration_ns"] < 14e9
+    interval = out["rtt"]["interval_95"]["mean_ns"]
+    assert interval[1] - interval[0] <= 1.01 * out["rtt"]["mean_ns"]
+
+
 @PROTOS
 def test_exact_number_of_messages(proto):
     out = ping("--lab", *proto, "--rate", 50000, "-i", 1009, "-w", 97)

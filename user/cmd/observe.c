@@ -28,19 +28,23 @@ static void begin_block(struct observer *o)
 	o->block_runs = true;
 }
 
+static void take(struct observer *o, const struct samples *s, size_t i)
+{
+	int64_t value = report_value(s->rtt_ns[i], o->outputs->half);
+
+	batches_add(&o->batches, value);
+	if (o->bins.counts)
+		bins_add(&o->bins, value);
+	if (o->service.counts)
+		bins_add(&o->service, report_value(s->service_ns[i], o->outputs->half));
+	if (o->recent.counts)
+		bins_add(&o->recent, value);
+}
+
 static void take_samples(struct observer *o)
 {
-	const struct samples *s = &o->run->samples;
-
-	for (; o->taken < s->count; o->taken++) {
-		int64_t value = report_value(s->rtt_ns[o->taken], o->outputs->half);
-
-		batches_add(&o->batches, value);
-		if (o->bins.counts)
-			bins_add(&o->bins, value);
-		if (o->recent.counts)
-			bins_add(&o->recent, value);
-	}
+	for (; o->taken < o->run->samples.count; o->taken++)
+		take(o, &o->run->samples, o->taken);
 }
 
 /* Their place is used again. */
@@ -74,7 +78,7 @@ static void stop_if_known(struct observer *o)
 	struct mean_interval mean = batches_interval(&o->batches);
 
 	if (!o->outputs->until_ci || !mean.known ||
-	    o->cost.wall_ns < UNTIL_CI_MIN_MS * (uint64_t)NS_PER_MS)
+	    clock_ns() - o->begun_ns < UNTIL_CI_MIN_MS * (uint64_t)NS_PER_MS)
 		return;
 	if (mean.half_ns * 100 > o->outputs->until_ci * mean.mean_ns)
 		return;
@@ -100,13 +104,28 @@ static int between(void *arg)
 	return rc;
 }
 
-int observe_open(struct observer *o)
+/* Called while messages overlap, by a thread of its own. */
+static void look(void *arg, const struct samples *fresh)
+{
+	struct observer *o = arg;
+
+	if (!o->batches.all_count && fresh->count)
+		o->begun_ns = o->line_ns = fresh->start_ns[0]; /* the warm-up is over */
+	for (size_t i = 0; i < fresh->count; i++)
+		take(o, fresh, i);
+	print_line(o);
+	stop_if_known(o);
+}
+
+int observe_open(struct observer *o, const struct load_plan *plan)
 {
 	const struct outputs *outputs = o->outputs;
 	int rc = 0;
 
 	if (outputs->histogram_only)
 		rc = bins_open(&o->bins);
+	if (!rc && outputs->histogram_only && plan_open_loop(plan))
+		rc = bins_open(&o->service);
 	if (!rc && outputs->interval_ns)
 		rc = bins_open(&o->recent);
 	if (!rc && outputs->count_syscalls && calls_open(&o->calls)) {
@@ -117,7 +136,7 @@ int observe_open(struct observer *o)
 }
 
 /*
- * A run whose messages overlap has no pauses to look on in: its costs are those of all of it, warm-up
+ * A run whose messages overlap has no pauses in which to count: its costs are those of all of it, warm-up
  * included.
  */
 void observe_finish(struct observer *o)
@@ -125,7 +144,8 @@ void observe_finish(struct observer *o)
 	if (!plan_overlaps(o->run->plan))
 		return;
 	end_block(o);
-	take_samples(o);
+	if (!o->run->look.call)
+		take_samples(o);
 }
 
 void observe_start(struct observer *o, struct run *run)
@@ -135,13 +155,20 @@ void observe_start(struct observer *o, struct run *run)
 	o->arg = run->arg;
 	run->between = between;
 	run->arg = o;
-	if (plan_overlaps(run->plan))
-		begin_block(o);
+	if (!plan_overlaps(run->plan))
+		return;
+	if (o->outputs->interval_ns || o->outputs->until_ci || o->outputs->histogram_only) {
+		run->look.call = look;
+		run->look.arg = o;
+		run->look.forget = o->outputs->histogram_only;
+	}
+	begin_block(o);
 }
 
 void observe_close(struct observer *o)
 {
 	calls_close(o->calls);
 	bins_free(&o->bins);
+	bins_free(&o->service);
 	bins_free(&o->recent);
 }

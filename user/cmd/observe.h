@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Looks on while a run measures, between its blocks only: what the run costs the operating system, how well
+ * Looks on while a run measures, between its blocks only (where messages overlap, meanwhile and from another thread): what the run costs the operating system, how well
  * its mean is known, interim lines, and bins instead of samples.
  */
 #ifndef LAYOVER_OBSERVE_H
@@ -24,8 +24,8 @@ struct observer {
 	/* Results. */
 	struct os_counts cost;
 	struct batches batches;
-	struct bins bins; /* --histogram-only: all that is kept */
-	bool ci_reached;  /* --until-ci ended the run */
+	struct bins bins, service; /* --histogram-only: all that is kept */
+	bool ci_reached;           /* --until-ci ended the run */
 
 	struct calls *calls;
 	struct os_counts before; /* the block that is running */
@@ -36,7 +36,7 @@ struct observer {
 };
 
 /* Allocates and opens what the outputs want. 0 or -errno with a sentence; observe_close() either way. */
-int observe_open(struct observer *o);
+int observe_open(struct observer *o, const struct load_plan *plan);
 
 /* Hangs itself between the run's blocks, around what is there already. */
 void observe_start(struct observer *o, struct run *run);

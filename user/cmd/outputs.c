@@ -121,12 +121,6 @@ int outputs_check(struct outputs *o, struct load_plan *plan)
 	if (o->histogram_only && (o->dump || o->full_log))
 		return err_set(-EINVAL, "--histogram-only keeps no samples that %s could write",
 			       o->dump ? "--dump" : "--full-log");
-	if (plan_overlaps(plan) && (o->until_ci || o->interval_ns || o->histogram_only))
-		return err_set(-EINVAL,
-			       "%s works between messages: it does not go with several under way",
-			       o->until_ci      ? "--until-ci"
-			       : o->interval_ns ? "--interval"
-						: "--histogram-only");
 	if (o->until_ci && !plan->time_given)
 		plan->duration_ns = UNTIL_CI_TIME_NS;
 	return 0;

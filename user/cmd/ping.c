@@ -237,7 +237,7 @@ static int measure(struct attempt *a, const char *target, make_socket_fn *make_s
 	struct run *run = &a->run;
 	struct tracing *tracing = &a->tracing;
 	/* In the lab not before its server, which would inherit it. */
-	int rc = observe_open(&a->observer);
+	int rc = observe_open(&a->observer, run->plan);
 
 	if (!rc)
 		rc = client_open(&run->client, run->plan, target, make_socket, arg);

@@ -79,6 +79,8 @@ static int compute_latency(const struct report_sources *from, struct report *rep
 	if (bins->counts) {
 		report->binned = true;
 		dist_of_bins(bins, &report->rtt);
+		if (from->observer->service.counts)
+			dist_of_bins(&from->observer->service, &report->service);
 		report->values = (struct ordered){.bins = bins, .count = bins->exact.count};
 		return 0;
 	}

@@ -10,9 +10,10 @@
 enum { ROOM = 4096 }; /* samples that memory is touched for at a time */
 
 int flight_open(struct flight *f, uint64_t mask, uint64_t timeout_ns, uint64_t warm,
-		struct samples *out)
+		struct samples *out, pthread_mutex_t *lock)
 {
-	*f = (struct flight){.mask = mask, .timeout_ns = timeout_ns, .warm = warm, .out = out};
+	*f = (struct flight){
+		.mask = mask, .timeout_ns = timeout_ns, .warm = warm, .out = out, .lock = lock};
 	f->slots = calloc(FLIGHT_SLOTS, sizeof(*f->slots));
 	if (!f->slots)
 		return err_set(-ENOMEM, "no memory for %d messages on their way", FLIGHT_SLOTS);
@@ -45,7 +46,7 @@ void flight_send(struct flight *f, uint64_t seq, uint64_t intended, uint64_t act
 	atomic_store_explicit(&f->sent, seq, memory_order_release);
 }
 
-static int keep(struct flight *f, const struct flight_slot *slot, uint64_t now)
+static int keep_sample(const struct flight *f, const struct flight_slot *slot, uint64_t now)
 {
 	struct samples *s = f->out;
 	int rc = s->count == s->capacity ? samples_reserve(s, ROOM) : 0;
@@ -56,8 +57,20 @@ static int keep(struct flight *f, const struct flight_slot *slot, uint64_t now)
 	if (s->service_ns)
 		s->service_ns[s->count] = now - slot->actual;
 	s->rtt_ns[s->count++] = now - slot->intended;
-	f->answered++;
 	return 0;
+}
+
+static int keep(struct flight *f, const struct flight_slot *slot, uint64_t now)
+{
+	int rc;
+
+	if (f->lock)
+		pthread_mutex_lock(f->lock);
+	rc = keep_sample(f, slot, now);
+	if (f->lock)
+		pthread_mutex_unlock(f->lock);
+	f->answered += !rc;
+	return rc;
 }
 
 bool flight_reply(struct flight *f, uint64_t carried, uint32_t bytes, uint64_t now, int *rc)

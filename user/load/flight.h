@@ -3,6 +3,7 @@
 #ifndef LAYOVER_FLIGHT_H
 #define LAYOVER_FLIGHT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,12 +31,13 @@ struct flight {
 	uint64_t newest;   /* the highest number that was answered */
 	uint64_t answered; /* measured messages with a reply in time */
 	struct samples *out;
+	pthread_mutex_t *lock;
 	_Atomic uint64_t done; /* replies in time, measured or not; the sender looks at it, too */
 };
 
-/* 0 or -ENOMEM with a sentence. out gets response times (from intended), and service times if it has room for them. */
+/* 0 or -ENOMEM with a sentence. lock is held while samples are added to out, NULL: nobody else looks. out gets response times (from intended), and service times if it has room for them. */
 int flight_open(struct flight *f, uint64_t mask, uint64_t timeout_ns, uint64_t warm,
-		struct samples *out);
+		struct samples *out, pthread_mutex_t *lock);
 void flight_close(struct flight *f);
 
 /* Before message seq leaves. intended may be 0: it is when it leaves. */

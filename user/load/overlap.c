@@ -24,6 +24,7 @@ struct overlap {
 	struct load_client *c;
 	struct flight flight;
 	struct playback playback;
+	struct look *look; /* NULL: nobody does */
 	struct overlap_result *result;
 	uint64_t begun;     /* of all; then of the measured part */
 	atomic_bool quit;   /* ends the receiver */
@@ -83,7 +84,8 @@ static bool go_on(struct overlap *o, uint64_t sent)
 		o->result->duration_ns = now;
 		o->flight.warm = sent;
 	}
-	if (client_stopped(c) || atomic_load(&c->dog.gone) || atomic_load(&o->failure))
+	if (client_stopped(c) || atomic_load(&c->dog.gone) || atomic_load(&o->failure) ||
+	    (o->look && atomic_load(&o->look->failure)))
 		return false;
 	return o->flight.warm == UINT64_MAX || !measured_enough(o, sent, now);
 }
@@ -336,26 +338,41 @@ static int window(struct overlap *o)
 	return rc && rc != -ECANCELED ? client_failed(c, rc) : 0;
 }
 
-int overlap_run(struct load_client *c, struct samples *out, struct overlap_result *result)
+/* Whoever looks on takes the samples first. */
+static int open_flight(struct overlap *o, struct samples *out)
 {
-	struct overlap o = {.c = c, .result = result};
-	int rc = client_adopt(c);
+	struct load_client *c = o->c;
+	uint64_t timeout = plan_datagrams(&c->plan) ? c->plan.timeout_ns : 0;
+
+	return flight_open(&o->flight, c->mask, timeout, UINT64_MAX,
+			   o->look ? &o->look->fresh : out, o->look ? &o->look->lock : NULL);
+}
+
+int overlap_run(struct load_client *c, struct samples *out, struct look *look,
+		struct overlap_result *result)
+{
+	struct overlap o = {.c = c, .result = result, .look = look};
+	int rc = client_adopt(c), seen = 0;
 
 	*result = (struct overlap_result){0};
 	if (!rc && c->plan.playback)
 		rc = playback_read(c->plan.playback, c->plan.bytes, &o.playback);
-	out->with_service = c->plan.depth == 1;
+	out->with_service = plan_open_loop(&c->plan);
+	if (!rc && look) {
+		look->out = out;
+		rc = look_start(look);
+	}
 	if (!rc)
-		rc = flight_open(&o.flight, c->mask,
-				 plan_datagrams(&c->plan) ? c->plan.timeout_ns : 0, UINT64_MAX,
-				 out);
+		rc = open_flight(&o, out);
 	if (!rc)
-		rc = c->plan.depth > 1 ? window(&o) : open_loop(&o);
+		rc = plan_open_loop(&c->plan) ? open_loop(&o) : window(&o);
 	if (!rc)
 		result->lost_unmeasured = flight_settle(&o.flight);
 	result->duration_ns = result->duration_ns ? clock_ns() - result->duration_ns : 0;
 	result->stopped = client_stopped(c);
+	if (look)
+		seen = look_end(look);
 	flight_close(&o.flight);
 	playback_free(&o.playback);
-	return rc;
+	return rc ? rc : seen;
 }

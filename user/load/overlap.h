@@ -4,6 +4,7 @@
 #define LAYOVER_OVERLAP_H
 
 #include "load/client.h"
+#include "load/look.h"
 #include "load/noise.h"
 
 struct overlap_result {
@@ -17,9 +18,10 @@ struct overlap_result {
 
 /*
  * Warms up and measures as the client's plan says (plan_overlaps()), once per client. An open loop has a receiver
- * thread of its own, on the second of the client's CPUs. Response and service times go to out. 0 or -errno
- * with a sentence; ends within 10 s after the server has gone.
+ * thread of its own, on the second of the client's CPUs. Response and service times go to out; look, whose
+ * call is set, sees them on their way, NULL: nobody does. 0 or -errno with a sentence; ends within 10 s after the server has gone.
  */
-int overlap_run(struct load_client *client, struct samples *out, struct overlap_result *result);
+int overlap_run(struct load_client *client, struct samples *out, struct look *look,
+		struct overlap_result *result);
 
 #endif

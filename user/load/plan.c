@@ -142,9 +142,14 @@ bool plan_datagrams(const struct load_plan *plan)
 	return plan->proto != PLAN_TCP && plan->proto != PLAN_UNIX;
 }
 
+bool plan_open_loop(const struct load_plan *plan)
+{
+	return plan->rate || plan->playback;
+}
+
 bool plan_overlaps(const struct load_plan *plan)
 {
-	return plan->rate || plan->depth > 1 || plan->playback;
+	return plan_open_loop(plan) || plan->depth > 1;
 }
 
 uint64_t plan_reply_bytes(const struct load_plan *plan)

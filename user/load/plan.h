@@ -94,6 +94,9 @@ bool plan_datagrams(const struct load_plan *plan);
 /* Several messages are under way at the same time. */
 bool plan_overlaps(const struct load_plan *plan);
 
+/* They leave when they are due, whether replies come or not. */
+bool plan_open_loop(const struct load_plan *plan);
+
 uint64_t plan_reply_bytes(const struct load_plan *plan);
 
 /* Where the client's n-th thread and the server's n-th session run; -1: anywhere. */

@@ -72,7 +72,8 @@ static int measure(struct run *run)
 static int measure_overlap(struct run *run)
 {
 	struct overlap_result result;
-	int rc = overlap_run(run->client, &run->samples, &result);
+	int rc = overlap_run(run->client, &run->samples, run->look.call ? &run->look : NULL,
+			     &result);
 
 	run->tried = result.tried;
 	run->warmup_trips = result.warmup_trips;

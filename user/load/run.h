@@ -4,6 +4,7 @@
 #define LAYOVER_RUN_H
 
 #include "load/client.h"
+#include "load/look.h"
 #include "load/noise.h"
 
 enum {
@@ -24,6 +25,9 @@ struct run {
 	void *arg;
 	struct samples
 		*into; /* where the next block's trips go; NULL: to samples. between() may set it */
+
+	/* Overlapping messages: who looks at their samples meanwhile; call NULL: nobody. */
+	struct look look;
 
 	/* Results. samples belong to the caller afterwards: samples_free(). */
 	struct samples samples;

@@ -63,6 +63,45 @@ short_of_memory:
 		       to * arrays * sizeof(uint64_t) >> 20);
 }
 
+void samples_swap(struct samples *a, struct samples *b)
+{
+	struct samples old = *a;
+
+	a->start_ns = b->start_ns;
+	a->rtt_ns = b->rtt_ns;
+	a->service_ns = b->service_ns;
+	a->count = b->count;
+	a->capacity = b->capacity;
+	b->start_ns = old.start_ns;
+	b->rtt_ns = old.rtt_ns;
+	b->service_ns = old.service_ns;
+	b->count = old.count;
+	b->capacity = old.capacity;
+}
+
+int samples_append(struct samples *samples, const struct samples *more)
+{
+	size_t bytes = more->count * sizeof(uint64_t);
+	int rc = more->count ? samples_reserve(samples, more->count) : 0;
+
+	if (rc || !more->count)
+		return rc;
+	memcpy(samples->start_ns + samples->count, more->start_ns, bytes);
+	memcpy(samples->rtt_ns + samples->count, more->rtt_ns, bytes);
+	if (samples->service_ns)
+		memcpy(samples->service_ns + samples->count, more->service_ns, bytes);
+	samples->count += more->count;
+	return 0;
+}
+
+void samples_count(struct samples *samples, const struct samples *more)
+{
+	samples->lost += more->lost;
+	samples->late += more->late;
+	samples->duplicated += more->duplicated;
+	samples->out_of_order += more->out_of_order;
+}
+
 void samples_free(struct samples *samples)
 {
 	if (samples->start_ns)

@@ -30,6 +30,15 @@ struct samples {
  */
 int samples_reserve(struct samples *samples, size_t more);
 
+/* Exchanges the arrays, not the counters. */
+void samples_swap(struct samples *a, struct samples *b);
+
+/* Adds a copy of the other ones' samples, not their counters. 0 or -ENOMEM with a sentence. */
+int samples_append(struct samples *samples, const struct samples *more);
+
+/* Adds the other ones' counters. */
+void samples_count(struct samples *samples, const struct samples *more);
+
 /* Gives the memory back and starts again from nothing. */
 void samples_free(struct samples *samples);
 
