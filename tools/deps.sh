@@ -11,7 +11,8 @@ test="libcmocka-dev python3 python3-pytest python3-pexpect python3-pyte procps g
     sockperf"
 lint="clang-format clang-tidy cppcheck shellcheck pyflakes3"
 bench="sockperf qperf python3"
-vm="qemu-system-x86 cpio xz-utils zstd busybox-static kmod ethtool iproute2 python3 python3-pytest"
+vm="qemu-system-x86 cpio xz-utils zstd busybox-static kmod ethtool iproute2 python3 python3-pytest
+    python3-pytest-xdist"
 
 wanted=""
 for set in "$@"; do

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures: the kernels and NICs of the VM lab, each pair booted once for all of a file's tests."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -19,16 +20,41 @@ TRAFFIC = Path(__file__).with_name("traffic.py")
 MACHINES = [(kernel, nic) for kernel in KERNELS for nic in ("virtio", "igb")]
 
 
+LOCKS = TREE / "tests" / "vm"  # files that are there anyway
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(fixture=word): a test for machines with this word in their name alone")
+    config.addinivalue_line("markers", "alone: compares times, or looks at all guests: no other test runs meanwhile")
 
 
+def machine_of(item):
+    """What a test's guests are known by: tests with the same ones run one after the other, in one process."""
+    params = getattr(item, "callspec", None) and item.callspec.params
+    pair = params and next((params[name] for name in ("machine", "pair", "hosts") if name in params), None)
+    return "-".join((item.fspath.purebasename, *(pair or ())))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """What a machine cannot show is not a skipped test there, but none at all."""
     def fits(item):
         wanted = [pair for mark in item.iter_markers("only") for pair in mark.kwargs.items()]
         return all(word in item.callspec.params[fixture] for fixture, word in wanted)
     items[:] = filter(fits, items)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(machine_of(item)))
+
+
+@pytest.fixture(autouse=True)
+def turn(request):
+    """Two processes share the tests. Whoever waits for its turn holds up those who come later."""
+    alone = request.node.get_closest_marker("alone")
+    with open(LOCKS / "conftest.py", "rb") as queue, open(LOCKS / "traffic.py", "rb") as running:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(queue, fcntl.LOCK_UN)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,6 +18,8 @@ from vm.errors import GuestDied, LabError
 from vm.kernels import KERNELS, Kernel
 from vm.machines import Lab
 
+pytestmark = pytest.mark.alone  # what is there before and after
+
 LAB = TREE / "tools/vm/lab.py"
 
 

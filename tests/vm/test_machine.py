@@ -80,14 +80,14 @@ def test_bytes_pass(machine):
     machine.guest.check(f"ping -c 2 -i 0.2 {machine.guest.peer_address}")
 
 
+@pytest.mark.alone
 @pytest.mark.only(machine="igb")
 def test_moderation_delays(machine):
-    guest = machine.guest
-    guest.check("ethtool -C eth0 rx-usecs 0")
-    quick = machine.ping()["p50_us"]
-    guest.check("ethtool -C eth0 rx-usecs 250")
-    slow = machine.ping()["p50_us"]
-    guest.check("ethtool -C eth0 rx-usecs 3")
+    def p50(usecs):
+        machine.guest.check(f"ethtool -C eth0 rx-usecs {usecs}")
+        return machine.ping()["p50_us"]
+    quick, slow = (min(each) for each in zip(*((p50(0), p50(250)) for _ in range(3))))
+    machine.guest.check("ethtool -C eth0 rx-usecs 3")
     assert slow > quick + 250
 
 

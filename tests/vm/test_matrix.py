@@ -134,6 +134,7 @@ def test_nic(machine, proto, size):
         note(machine, machine.nic, proto, result)
 
 
+@pytest.mark.alone
 @pytest.mark.only(machine="virtio")  # once per kernel
 def test_injected_delays(machine):
     """The split's own kernel tests, on this kernel."""
@@ -147,6 +148,7 @@ def test_injected_delays(machine):
     assert run.rc == 0 and "skipped" not in run.out, run.out[-4000:]
 
 
+@pytest.mark.alone
 @pytest.mark.only(machine="igb")
 def test_coalescing_shows_before_the_interrupt(machine):
     """What neither host sees, wire and NIC, grows by what the NIC holds its interrupts back; nothing else does."""

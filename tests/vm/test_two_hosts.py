@@ -141,6 +141,7 @@ def assert_only_thought(before, after, think_ns):
     assert max(map(abs, more.values())) < 0.1 * DELAY_NS, more
 
 
+@pytest.mark.alone
 @pytest.mark.only(hosts="6.12")  # comparing times takes many runs: on one kernel, to the host and to a guest
 @protos
 def test_wrong_clock_and_think_time(hosts, proto):

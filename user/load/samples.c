@@ -82,9 +82,9 @@ void samples_swap(struct samples *a, struct samples *b)
 int samples_append(struct samples *samples, const struct samples *more)
 {
 	size_t bytes = more->count * sizeof(uint64_t);
-	int rc = more->count ? samples_reserve(samples, more->count) : 0;
+	int rc = samples_reserve(samples, more->count);
 
-	if (rc || !more->count)
+	if (rc || !bytes)
 		return rc;
 	memcpy(samples->start_ns + samples->count, more->start_ns, bytes);
 	memcpy(samples->rtt_ns + samples->count, more->rtt_ns, bytes);
