@@ -99,6 +99,8 @@ struct inet_connection_sock {
 
 struct task_struct {
 	int pid;
+	int tgid;
+	char comm[16];
 };
 
 #pragma clang attribute pop
@@ -109,6 +111,7 @@ struct tcp_wire {
 	__be32 seq, ack;
 	__u8 data_offset; /* high four bits, in 32-bit words */
 	__u8 flags;
+	__be16 window;
 };
 
 /* Both ends' addresses, 16 bytes each, of which IPv4 uses the first four. */

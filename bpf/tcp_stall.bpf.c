@@ -17,6 +17,7 @@ struct msghdr; /* only passed by */
 #define TSQ_THROTTLED_BIT 1 /* include/linux/tcp.h: TSQ_THROTTLED is bit 0 */
 #define SAME_OCCASION_NS                                                                           \
 	2000000ULL /* from a cause to its effect within one softirq, interrupted perhaps */
+#define HOGGED_FROM_NS 500000ULL /* a reader that waits less for its CPU is not told of */
 
 /* What is going on in one socket. */
 struct stall {
@@ -70,6 +71,7 @@ static __always_inline void introduce(struct turn *turn, const struct sock *sk)
 	read_addresses(&sk->__sk_common, &f.family, f.local, f.remote);
 	f.local_port = sk->__sk_common.skc_num;
 	f.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
+	f.cgroup = bpf_get_current_cgroup_id();
 	f.role = turn->now.role;
 	f.pid = bpf_get_current_pid_tgid() >> 32;
 	bpf_get_current_comm(f.comm, sizeof(f.comm));
@@ -115,7 +117,9 @@ static __always_inline int write_returned(struct sock *sk, int ret)
 		stall->held_at = 0;
 		return 0;
 	}
-	if (stall->held_at && stall->held_from == next) { /* more behind what is held already */
+	/* More behind what is held already. */
+	if (stall->held_at && (stall->held_from == next || (HOLDS_TO_THE_END(stall->reason) &&
+							    after(stall->held_to, next)))) {
 		stall->held_to = end;
 		return 0;
 	}
@@ -166,6 +170,8 @@ int BPF_PROG(stall_in, struct sock *sk, struct sk_buff *skb)
 	if (!stall->held_at ||
 	    bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
 		return 0;
+	if (!tcp.window && stall->reason == HOLD_WINDOW)
+		stall->reason = HOLD_ZERO_WINDOW;
 	if (after(bpf_ntohl(tcp.ack), BPF_CORE_READ((const struct tcp_sock *)sk, snd_una)))
 		stall->freed_at = bpf_ktime_get_ns();
 	return 0;
@@ -242,7 +248,8 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 				   .end = now, .kind = STALL_RESENT, .reason = why_again(sk)});
 		return 0;
 	}
-	if (!stall->held_at || !after(end, stall->held_from))
+	if (!stall->held_at || !after(end, stall->held_from) ||
+	    (HOLDS_TO_THE_END(stall->reason) && after(stall->held_to, end)))
 		return 0;
 	tell(turn, &(struct stall_record){
 			   .begin = stall->held_at,
@@ -256,5 +263,28 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 			   .reason = stall->reason,
 		   });
 	stall->held_at = 0;
+	return 0;
+}
+
+/* A reader gets its CPU, long after it was woken: who had it? (A task's CPU is idle if prev is: its pid is 0.) */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(stall_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u32 pid = next->pid;
+	const struct reader *reader = reader_slot(pid);
+	struct hog_record hog = {};
+
+	if (!pid || !prev->pid || reader->pid != pid || reader->waking_sk == WOKEN_BY_IRQ ||
+	    reader->waking < reader->off)
+		return 0;
+	hog.begin = reader->waking;
+	hog.end = bpf_ktime_get_ns();
+	if (hog.end - hog.begin < HOGGED_FROM_NS)
+		return 0;
+	hog.reader = next->tgid;
+	hog.pid = prev->tgid;
+	bpf_probe_read_kernel_str(hog.comm, sizeof(hog.comm), prev->comm);
+	if (bpf_ringbuf_output(&records, &hog, sizeof(hog), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&counters.dropped, 1);
 	return 0;
 }

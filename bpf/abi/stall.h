@@ -11,6 +11,7 @@ enum { FLOW_COMM = 16 };
 struct flow_record {
 	__u64 socket; /* its number, as in turn records */
 	__u64 netns;  /* inode number */
+	__u64 cgroup; /* of the program, by its id, which is the inode number of its directory */
 	__u8 local[16], remote[16];
 	__u16 local_port, remote_port; /* host order */
 	__u16 family;
@@ -21,13 +22,13 @@ struct flow_record {
 	__u32 pad2;
 };
 
-_Static_assert(sizeof(struct flow_record) == 80, "no hidden padding");
+_Static_assert(sizeof(struct flow_record) == 88, "no hidden padding");
 
 /* Why written bytes did not leave with the write. Checked in this order. */
 enum hold_reason {
 	HOLD_NONE,
 	HOLD_WINDOW,      /* beyond what the receiver allows */
-	HOLD_ZERO_WINDOW, /* it allows nothing */
+	HOLD_ZERO_WINDOW, /* it allows nothing, or says so before the bytes have left */
 	HOLD_CWND,        /* beyond the congestion window */
 	HOLD_CORK,        /* TCP_CORK or MSG_MORE */
 	HOLD_NAGLE,       /* a small segment, while another one is not acknowledged (RFC 896) */
@@ -35,6 +36,11 @@ enum hold_reason {
 	HOLD_OTHER,       /* pacing and whatever else */
 	HOLD_REASONS,
 };
+
+/*
+ * A message that the window cuts leaves in parts, and waits until the last one has left. Otherwise the first part is all.
+ */
+#define HOLDS_TO_THE_END(reason) ((reason) >= HOLD_WINDOW && (reason) <= HOLD_CWND)
 
 enum resend_reason { RESEND_RTO, RESEND_TLP, RESEND_FAST, RESEND_REASONS };
 
@@ -55,5 +61,14 @@ struct stall_record {
 };
 
 _Static_assert(sizeof(struct stall_record) == 48, "no hidden padding");
+
+/* A reader that was woken by data had to wait for a CPU on which another task ran. */
+struct hog_record {
+	__u64 begin, end;   /* woken, running; CLOCK_MONOTONIC ns */
+	__u32 reader, pid;  /* thread groups: the reader's, and that of the task which had the CPU until then */
+	char comm[FLOW_COMM]; /* of that task */
+};
+
+_Static_assert(sizeof(struct hog_record) == 40, "no hidden padding");
 
 #endif

@@ -88,11 +88,19 @@ static void take_stall(void *arg, const struct stall_record *record)
 		w->rc = live_add_stall(&w->live, record);
 }
 
+static void take_hog(void *arg, const struct hog_record *record)
+{
+	struct watching *w = arg;
+
+	if (!w->rc)
+		w->rc = live_add_hog(&w->live, record);
+}
+
 int watching_open(struct watching *w, const struct watch_filter *filter)
 {
 	const struct probe_wish wish = {
 		.proto = IPPROTO_TCP, .hardware = probes_hardware(), .stalls = true};
-	const struct watch_sinks sinks = {take_flow, take_stall, w};
+	const struct watch_sinks sinks = {take_flow, take_stall, take_hog, w};
 	int rc = collect_open(&w->collect, &wish);
 
 	if (rc)

@@ -87,13 +87,15 @@ static int take_record(void *arg, void *data, size_t size)
 		c->watch.flow(c->watch.arg, data);
 	} else if (size == sizeof(struct stall_record) && c->watch.stall) {
 		c->watch.stall(c->watch.arg, data);
+	} else if (size == sizeof(struct hog_record) && c->watch.hog) {
+		c->watch.hog(c->watch.arg, data);
 	}
 	return 0;
 }
 
-_Static_assert(sizeof(struct turn_lines) != sizeof(struct flow_record) &&
-		       sizeof(struct turn_lines) != sizeof(struct stall_record) &&
-		       sizeof(struct flow_record) != sizeof(struct stall_record),
+_Static_assert(sizeof(struct hog_record) < sizeof(struct stall_record) &&
+		       sizeof(struct stall_record) < sizeof(struct flow_record) &&
+		       sizeof(struct flow_record) < sizeof(struct turn_lines),
 	       "records are told apart by their size");
 
 static int load(struct collect *c, bool stalls)

@@ -40,11 +40,13 @@ void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_p
 
 struct flow_record;
 struct stall_record;
+struct hog_record;
 
 /* What comes of watched flows besides turns (abi/stall.h). */
 struct watch_sinks {
 	void (*flow)(void *arg, const struct flow_record *record);
 	void (*stall)(void *arg, const struct stall_record *record);
+	void (*hog)(void *arg, const struct hog_record *record);
 	void *arg;
 };
 

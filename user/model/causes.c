@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -345,6 +346,76 @@ static void judge_stages(struct work *w)
 	}
 }
 
+/* --- who had the CPU ----------------------------------------------------------------------------- */
+
+enum { HOGS_MAX = 32 }; /* tasks that are told apart */
+
+struct hog {
+	const struct hog_record *who;
+	size_t turns;
+};
+
+/* What an end's program waited for during that turn, the longest wait; NULL: nothing was told. */
+static const struct hog_record *hog_during(const struct live_flow *end, const struct live_turn *turn)
+{
+	const struct live *live = end->live;
+	const struct hog_record *longest = NULL;
+
+	for (size_t i = 0; i < live->hog_count; i++) {
+		const struct hog_record *h = &live->hogs[i];
+
+		if (h->reader != end->who.pid || h->begin < turn->start_ns ||
+		    h->end > turn->start_ns + turn->took_ns)
+			continue;
+		if (!longest || h->end - h->begin > longest->end - longest->begin)
+			longest = h;
+	}
+	return longest;
+}
+
+static void count_hog(struct hog *hogs, size_t *n, const struct hog_record *record)
+{
+	size_t i = 0;
+
+	while (i < *n && hogs[i].who->pid != record->pid)
+		i++;
+	if (i == HOGS_MAX)
+		return;
+	if (i == *n)
+		hogs[(*n)++] = (struct hog){record, 0};
+	hogs[i].turns++;
+}
+
+/* Names the task behind which one end's program waited in most of the slow turns. */
+static void name_hog(const struct work *w, struct verdict *v)
+{
+	bool own = v->client_end == (w->flow->role == ROLE_CLIENT);
+	const struct live_flow *end = own ? w->flow : w->flow->peer;
+	struct hog hogs[HOGS_MAX];
+	size_t n = 0, most = 0;
+
+	for (size_t i = 0; end && end->known && i < w->flow->turn_count; i++) {
+		const struct live_turn *turn = &w->flow->turns[i];
+		const struct hog_record *record =
+			turn->took_ns >= w->slow_from ? hog_during(end, turn) : NULL;
+
+		if (record)
+			count_hog(hogs, &n, record);
+	}
+	if (!n)
+		return;
+	for (size_t i = 1; i < n; i++)
+		if (hogs[i].turns > hogs[most].turns)
+			most = i;
+	v->hog_pid = hogs[most].who->pid;
+	v->hog_turns = hogs[most].turns;
+	for (size_t i = 0; i < FLOW_COMM && hogs[most].who->comm[i]; i++) {
+		char c = hogs[most].who->comm[i];
+
+		v->hog_comm[i] = c >= ' ' && c < 0x7f ? c : '?';
+	}
+}
+
 /* --- verdicts ------------------------------------------------------------------------------------ */
 
 static int by_value(const void *a, const void *b)
@@ -403,6 +474,8 @@ static void conclude(struct work *w)
 			.saving = w->slow_sum ? (double)t->sum_ns / (double)w->slow_sum : 0,
 			.evidence = t->evidence,
 		};
+		if (cause == CAUSE_run_queue)
+			name_hog(w, &out->verdicts[out->verdict_count - 1]);
 	}
 	qsort(out->verdicts, (size_t)out->verdict_count, sizeof(out->verdicts[0]), by_time_lost);
 }

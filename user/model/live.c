@@ -53,6 +53,7 @@ static int find(struct live *live, uint64_t socket, struct live_flow **out)
 	if (!flow)
 		return rc ? rc : err_set(-ENOMEM, "no memory for another flow");
 	flow->socket = socket;
+	flow->live = live;
 	if (!tsearch(flow, &live->tree, by_socket)) {
 		free(flow);
 		return err_set(-ENOMEM, "no memory for another flow");
@@ -104,6 +105,15 @@ int live_add_stall(struct live *live, const struct stall_record *record)
 	rc = make_room(&flow->stalls, flow->stall_count, &flow->stall_room, sizeof(*flow->stalls));
 	if (!rc)
 		flow->stalls[flow->stall_count++] = *record;
+	return rc;
+}
+
+int live_add_hog(struct live *live, const struct hog_record *record)
+{
+	int rc = make_room(&live->hogs, live->hog_count, &live->hog_room, sizeof(*live->hogs));
+
+	if (!rc)
+		live->hogs[live->hog_count++] = *record;
 	return rc;
 }
 
@@ -250,6 +260,7 @@ int live_join(struct live *live, bool final)
 
 void live_clear(struct live *live)
 {
+	live->hog_count = 0;
 	for (size_t i = 0; i < live->count; i++) {
 		live->flows[i]->turn_count = live->flows[i]->stall_count = 0;
 		live->flows[i]->one_way = 0;
@@ -271,5 +282,6 @@ void live_free(struct live *live)
 		free(live->flows[i]);
 	}
 	free(live->flows);
+	free(live->hogs);
 	*live = (struct live){0};
 }

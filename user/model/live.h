@@ -26,6 +26,7 @@ struct live_flow {
 	uint32_t ports; /* client port << 16 | server port */
 	bool known;     /* `who` was told */
 	struct flow_record who;
+	const struct live *live; /* that it is one of */
 	struct live_flow *peer; /* the other end on this host, NULL: not seen */
 
 	/* Since live_clear(). */
@@ -45,11 +46,16 @@ struct live {
 	struct live_flow **flows;
 	size_t count, room;
 	void *tree; /* by socket */
+
+	/* Since live_clear(): readers that waited for a CPU, in the order of their ends but for what CPUs tell late. */
+	struct hog_record *hogs;
+	size_t hog_count, hog_room;
 };
 
 /* Each takes one record. 0 or -ENOMEM with a sentence. */
 int live_add_turn(struct live *live, const struct turn_record *record);
 int live_add_flow(struct live *live, const struct flow_record *record);
+int live_add_hog(struct live *live, const struct hog_record *record);
 int live_add_stall(struct live *live, const struct stall_record *record);
 
 /*

@@ -46,6 +46,17 @@ static void print_fact(const char *label, const char *text)
 	text_wrapped(text, printf("    %-9s ", label), FACT);
 }
 
+static void print_hog(const struct verdict *v)
+{
+	char text[160];
+
+	if (!v->hog_pid)
+		return;
+	snprintf(text, sizeof(text), "%s[%u], which had the CPU in %zu of these turns", v->hog_comm,
+		 v->hog_pid, v->hog_turns);
+	print_fact("behind", text);
+}
+
 static void print_verdict(const struct verdict *v, const struct flow_names *names)
 {
 	const struct cause_info *info = &cause_infos[v->cause];
@@ -55,6 +66,7 @@ static void print_verdict(const struct verdict *v, const struct flow_names *name
 	       grade_names[v->grade], v->turns, (double)v->wait_ns / 1e6, v->saving * 100);
 	print_fact("what", info->text);
 	print_fact("evidence", v->evidence);
+	print_hog(v);
 	snprintf(change, sizeof(change), "%s: %s", end_name(v->client_end, names), info->remedy);
 	print_fact("change", change);
 }
@@ -94,12 +106,17 @@ static json_t *verdict_object(const struct verdict *v, const struct flow_names *
 {
 	const struct cause_info *info = &cause_infos[v->cause];
 
-	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:s, s:s, s:s}", "cause", info->key,
-			 "grade", grade_names[v->grade], "turns", (json_int_t)v->turns,
+	json_t *behind = v->hog_pid ? json_pack("{s:s, s:I, s:I}", "comm", v->hog_comm, "pid",
+						(json_int_t)v->hog_pid, "turns",
+						(json_int_t)v->hog_turns)
+				    : json_null();
+
+	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:s, s:s, s:s, s:o}", "cause",
+			 info->key, "grade", grade_names[v->grade], "turns", (json_int_t)v->turns,
 			 "wait_p50_ns", (json_int_t)v->wait_ns, "saving", v->saving, "end",
 			 v->client_end ? "client" : "server", "program",
 			 end_name(v->client_end, names), "text", info->text, "evidence",
-			 v->evidence, "remedy", info->remedy);
+			 v->evidence, "remedy", info->remedy, "behind", behind);
 }
 
 json_t *view_diagnosis_json(const struct live_flow *flow, const struct diagnosis *d,
