@@ -10,7 +10,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* Shorter ones are handshakes and acknowledgements: Ethernet 14, IPv6 40, TCP with timestamps 32, and a little. */
 enum { PAYLOAD_FROM = 100 };
 
-__u32 every; /* one of so many packets with a payload is lost; 0: none */
+__u32 every; /* of so many packets with a payload … */
+__u32 lost;  /* … so many in a row are lost, 0: none */
 __u32 passed;
 
 SEC("tc")
@@ -18,5 +19,5 @@ int lose_some(struct __sk_buff *skb)
 {
 	if (!every || skb->len < PAYLOAD_FROM)
 		return TC_ACT_OK;
-	return (__sync_fetch_and_add(&passed, 1) + 1) % every ? TC_ACT_OK : TC_ACT_SHOT;
+	return (__sync_fetch_and_add(&passed, 1) + lost) % every < lost ? TC_ACT_SHOT : TC_ACT_OK;
 }

@@ -25,7 +25,8 @@ int BPF_PROG(wakeup, struct task_struct *p)
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(running, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(running, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
 {
 	__u32 out = prev->pid, in = next->pid;
 	struct reader *leaves = reader_slot(out), *enters = reader_slot(in);
@@ -37,8 +38,10 @@ int BPF_PROG(running, bool preempt, struct task_struct *prev, struct task_struct
 	if ((leaves->pid != out || !out) && (enters->pid != in || !in))
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (leaves->pid == out)
+	if (leaves->pid == out) {
 		leaves->off = now;
+		leaves->preempted = preempt || !prev_state; /* the state: since 5.18 */
+	}
 	if (enters->pid == in) {
 		enters->on = now;
 		enters->on_cpu = this_cpu();

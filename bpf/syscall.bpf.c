@@ -65,12 +65,17 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 	struct turn_lines *n = &turn->now;
 	__u64 announced = n->softirq_t[HOOK_data_ready - HOOK_irq];
 
+	bool woken = reader->waking_sk == (__u64)sk && reader->waking >= announced;
+
 	if (reader->on < announced || reader->off > announced)
+		return;
+	/* It slept, but not for this: until it reads, the data waits for the program, not the program for its CPU. */
+	if (config.wakeups && !woken && !reader->preempted)
 		return;
 	n->reader_t[HOOK_running - HOOK_wakeup] = reader->on;
 	n->reader_cpu[HOOK_running - HOOK_wakeup] = reader->on_cpu;
-	if (reader->waking_sk != (__u64)sk || reader->waking < announced)
-		return; /* it was preempted, not asleep, or woken for something else */
+	if (!woken)
+		return;
 	n->reader_t[0] = reader->waking;
 	n->reader_cpu[0] = reader->waking_cpu;
 }

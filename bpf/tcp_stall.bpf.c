@@ -23,7 +23,9 @@ struct msghdr; /* only passed by */
 struct stall {
 	__u64 held_at;  /* a write returned and left bytes behind; 0: none are */
 	__u64 freed_at; /* since then an ACK of older bytes arrived */
-	__u64 data_at;  /* data arrived that no packet of ours has acknowledged yet; 0: none has */
+	__u64 zero_at,
+		zero_ns; /* … the receiver closed its window, 0: it is open; how long it was closed before */
+	__u64 data_at; /* data arrived that no packet of ours has acknowledged yet; 0: none has */
 	__u32 held_from, held_to; /* sequence numbers */
 	__u32 in_flight;
 	__u8 reason; /* enum hold_reason */
@@ -118,13 +120,13 @@ static __always_inline int write_returned(struct sock *sk, int ret)
 		return 0;
 	}
 	/* More behind what is held already. */
-	if (stall->held_at && (stall->held_from == next || (HOLDS_TO_THE_END(stall->reason) &&
-							    after(stall->held_to, next)))) {
+	if (stall->held_at && (stall->held_from == next ||
+			       (HOLDS_TO_THE_END(stall->reason) && after(stall->held_to, next)))) {
 		stall->held_to = end;
 		return 0;
 	}
 	stall->held_at = bpf_ktime_get_ns();
-	stall->freed_at = 0;
+	stall->freed_at = stall->zero_at = stall->zero_ns = 0;
 	stall->held_from = next;
 	stall->held_to = end;
 	stall->in_flight = BPF_CORE_READ(tp, packets_out);
@@ -151,6 +153,27 @@ int BPF_PROG(stall_sent6_fexit, struct socket *sock, struct msghdr *msg, unsigne
 	return write_returned(sock->sk, ret);
 }
 
+static __always_inline void note_window(struct stall *stall, bool open, __u64 now)
+{
+	if (!open && !stall->zero_at)
+		stall->zero_at = now;
+	if (!open || !stall->zero_at)
+		return;
+	stall->zero_ns += now - stall->zero_at;
+	stall->zero_at = 0;
+}
+
+/* A window that was too small may have been closed in the meantime. */
+#define CLOSED_PARTS 10 /* for at least one of so many parts */
+static __always_inline enum hold_reason reason_in_the_end(const struct stall *stall, __u64 now)
+{
+	__u64 closed = stall->zero_ns + (stall->zero_at ? now - stall->zero_at : 0);
+
+	return stall->reason == HOLD_WINDOW && CLOSED_PARTS * closed >= now - stall->held_at
+		       ? HOLD_ZERO_WINDOW
+		       : stall->reason;
+}
+
 /* A segment has found its socket, which has not looked into it yet. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(stall_in, struct sock *sk, struct sk_buff *skb)
@@ -159,6 +182,7 @@ int BPF_PROG(stall_in, struct sock *sk, struct sk_buff *skb)
 	bool data = cb->end_seq != cb->seq;
 	struct stall *stall;
 	struct tcp_wire tcp;
+	__u64 now;
 
 	if (!turn_of(sk))
 		return 0;
@@ -170,10 +194,10 @@ int BPF_PROG(stall_in, struct sock *sk, struct sk_buff *skb)
 	if (!stall->held_at ||
 	    bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header))
 		return 0;
-	if (!tcp.window && stall->reason == HOLD_WINDOW)
-		stall->reason = HOLD_ZERO_WINDOW;
+	now = bpf_ktime_get_ns();
+	note_window(stall, tcp.window, now);
 	if (after(bpf_ntohl(tcp.ack), BPF_CORE_READ((const struct tcp_sock *)sk, snd_una)))
-		stall->freed_at = bpf_ktime_get_ns();
+		stall->freed_at = now;
 	return 0;
 }
 
@@ -260,7 +284,7 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 			   .bytes = stall->held_to - stall->held_from,
 			   .in_flight = stall->in_flight,
 			   .kind = STALL_HELD,
-			   .reason = stall->reason,
+			   .reason = reason_in_the_end(stall, now),
 		   });
 	stall->held_at = 0;
 	return 0;

@@ -15,7 +15,8 @@ struct config {
 	__u8 emit_late; /* a client's turn is emitted when its next send call returns, not when it starts */
 	__u64 driver_seq_mask; /* UDP: which bits of the payload's first 8 bytes are the driver's number */
 	__u16 watch_port; /* host order, 0: any */
-	__u16 pad;
+	__u8 wakeups;     /* the hook wakeup is loaded */
+	__u8 pad;
 	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send system calls */
 	__u64 delack_timer;           /* where the kernel has tcp_delack_timer(), 0 unknown */
 };

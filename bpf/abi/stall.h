@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct flow_record) == 88, "no hidden padding");
 enum hold_reason {
 	HOLD_NONE,
 	HOLD_WINDOW,      /* beyond what the receiver allows */
-	HOLD_ZERO_WINDOW, /* it allows nothing, or says so before the bytes have left */
+	HOLD_ZERO_WINDOW, /* it allows nothing, then or for a tenth of the time */
 	HOLD_CWND,        /* beyond the congestion window */
 	HOLD_CORK,        /* TCP_CORK or MSG_MORE */
 	HOLD_NAGLE,       /* a small segment, while another one is not acknowledged (RFC 896) */

@@ -54,7 +54,11 @@ struct reader {
 	__u64 waking, waking_sk; /* the socket whose data woke it, or WOKEN_BY_IRQ */
 	__u32 pid;
 	__u16 on_cpu, waking_cpu;
-	__u64 pad[3];
+	__u8 preempted; /* when it left its CPU it wanted to run on */
+	__u8 pad;
+	__u16 pad2;
+	__u32 pad3;
+	__u64 pad4[2];
 };
 
 #endif

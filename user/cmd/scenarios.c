@@ -2,29 +2,22 @@
 #include "cmd/scenarios.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/cpus.h"
 #include "base/error.h"
+#include "cmd/actors.h"
 #include "cmd/plan_settings.h"
 #include "lab/lose.h"
-#include "load/client.h"
 #include "load/clock.h"
+#include "load/peer.h"
 
-enum { HOG_PRIORITY = 10 };
-
-#define HOG_RUNS_NS   (20ULL * NS_PER_MS)
-#define HOG_SLEEPS_NS (5ULL * NS_PER_MS)
+#define OTHERS_PAUSE_NS (5ULL * NS_PER_MS)
 
 static void two_writes(struct load_plan *plan)
 {
@@ -62,21 +55,56 @@ static void slow_server(struct load_plan *plan)
 	plan->server_delay_ns = 3ULL * NS_PER_MS;
 }
 
+static void larger_than_the_buffer(struct load_plan *plan)
+{
+	plan->bytes = 64 << 10;
+}
+
+static void many_windows(struct load_plan *plan)
+{
+	plan->bytes = 512 << 10;
+}
+
+/* The famous remedy: with a small buffer at the receiver its sender halves the MSS, and 600 bytes are no small segment. */
+static void header_and_body(struct load_plan *plan)
+{
+	plan->writes = (struct plan_writes){2, {600, 20}};
+	plan->bytes = 620;
+	plan->nodelay = false;
+}
+
 const struct scenario scenarios[] = {
-	{"healthy", "64 bytes there and back", NULL, NULL, 0, false},
-	{"write-write-read", "a request in two writes, without TCP_NODELAY", two_writes, NULL, 0,
-	 false},
-	{"write-write-read-nodelay", "the same with TCP_NODELAY: cured", two_writes_nodelay, NULL,
-	 0, false},
-	{"one-write", "the same in one write: cured", one_write, NULL, 0, false},
+	{"healthy", "64 bytes there and back", .others = 0},
+	{"write-write-read", "a request in two writes, without TCP_NODELAY", .shape = two_writes},
+	{"write-write-read-nodelay", "the same with TCP_NODELAY: cured",
+	 .shape = two_writes_nodelay},
+	{"one-write", "the same in one write: cured", .shape = one_write},
 	{"reply-in-two-writes", "the server answers in two writes, without TCP_NODELAY",
-	 two_writes_back, NULL, 0, false},
-	{"cork", "TCP_CORK that is never taken off", cork, NULL, 0, false},
-	{"slow-server", "the server computes for 3 ms", slow_server, NULL, 0, false},
-	{"loss", "one of 50 requests is lost on its way", NULL, NULL, 50, false},
-	{"cpu-hog", "a real-time task wants the server's CPU, 20 ms of 25", NULL, NULL, 0, true},
-	{"tbf", "a queueing discipline that lets 200 kbit/s pass", NULL,
-	 "tbf rate 200kbit burst 1600 latency 1s", 0, false},
+	 .shape = two_writes_back},
+	{"header-body", "600 and 20 bytes in two writes, without TCP_NODELAY",
+	 .shape = header_and_body},
+	{"header-body-small-rcvbuf",
+	 "the same to a reader with the least SO_RCVBUF: mostly cured, by a smaller MSS",
+	 .shape = header_and_body, .reader = true, .rcvbuf = 1},
+	{"cork", "TCP_CORK that is never taken off", .shape = cork},
+	{"small-rcvbuf", "512 KiB to a reader with 4 KiB of buffer", .shape = many_windows,
+	 .reader = true, .rcvbuf = 4096},
+	{"zero-window", "64 KiB to a reader with 16 KiB of buffer that reads 100 ms late",
+	 .shape = larger_than_the_buffer, .reader = true, .rcvbuf = 16384,
+	 .read_pause_ns = 100ULL * NS_PER_MS},
+	{"slow-reader", "the server reads each message 5 ms late", .reader = true,
+	 .read_pause_ns = 5ULL * NS_PER_MS},
+	{"slow-server", "the server computes for 3 ms", .shape = slow_server},
+	{"loss", "one of 50 requests is lost on its way", .lose = 50, .lost = 1},
+	{"loss-rto", "one of 50 requests is lost, and sent again is lost again", .lose = 50,
+	 .lost = 2},
+	{"cpu-hog", "a real-time task wants the server's CPU, 20 ms of 25", .hog = true},
+	{"cross-cpu", "the server's reader is on another CPU than the softirq", .two_cpus = true},
+	{"rps", "RPS hands the server's packets on to another CPU", .rps = true},
+	{"tbf", "a queueing discipline that lets 200 kbit/s pass",
+	 .qdisc = "tbf rate 200kbit burst 1600 latency 1s"},
+	{"one-of-many", "write-write-read beside 16 healthy flows", .shape = two_writes,
+	 .others = 16},
 	{0},
 };
 
@@ -88,94 +116,77 @@ const struct scenario *scenario_by_name(const char *name)
 	return NULL;
 }
 
-/* A child that does not outlive this process. As fork(2). */
-static pid_t spawn(void)
+static int start_server(struct scene *scene, const struct scenario *scenario,
+			struct load_plan *plan, char *target)
 {
-	pid_t parent = getpid(), child;
+	struct actor_reader reader = {
+		.pause_ns = scenario->read_pause_ns, .bytes = plan->bytes, .cpu = plan->server_cpu};
 
-	fflush(NULL);
-	child = fork();
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(EXIT_FAILED);
-	signal(SIGINT, SIG_IGN); /* it ends with the scene */
+	if (!scenario->reader)
+		return lab_serve(&scene->lab, AF_INET, target);
+	plan->peer = PEER_ECHO;
+	plan->server_cpu = -1;
+	return lab_serve_by(&scene->lab, AF_INET,
+			    &(struct lab_server){actor_read, &reader, scenario->rcvbuf}, target);
+}
+
+/* What is wrong between the two ends. */
+static int disturb(struct scene *scene, const struct scenario *scenario)
+{
+	int rc = scenario->qdisc ? actor_qdisc(&scene->lab, scenario->qdisc) : 0;
+
+	if (!rc && scenario->lose)
+		rc = lose_attach(&scene->lab, LAB_SERVER, scenario->lose, scenario->lost);
+	if (!rc && scenario->rps)
+		rc = actor_rps(&scene->lab, LAB_SERVER, cpus_nth(1));
+	return rc;
+}
+
+/* Starts a client as the scenario's n-th actor. */
+static int add_client(struct scene *scene, const struct load_plan *plan, const char *target,
+		      uint64_t pause_ns)
+{
+	pid_t *actor = &scene->actors[scene->actor_count];
+
+	*actor = actor_spawn();
+	if (*actor == 0)
+		actor_client(&scene->lab, plan, target, pause_ns);
+	if (*actor < 0)
+		return err_set(-errno, "cannot start a process: %s", strerror(errno));
+	scene->actor_count++;
 	return 0;
-}
-
-/* "tc -n NAMESPACE qdisc add dev … root WORDS" */
-static int add_qdisc(const struct lab *lab, const char *words)
-{
-	const char *argv[24] = {"tc",  "-n",  lab->name[LAB_CLIENT], "qdisc",
-				"add", "dev", LAB_INTERFACE,         "root"};
-	char copy[128], *rest = copy, *word;
-	int n = 8, status = -1;
-	pid_t child;
-
-	snprintf(copy, sizeof(copy), "%s", words);
-	while ((word = strsep(&rest, " ")) && n < 23)
-		argv[n++] = word;
-	child = spawn();
-	if (child == 0) {
-		execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	if (child > 0)
-		waitpid(child, &status, 0);
-	return status ? err_set(-EIO,
-				"tc (Debian: iproute2) could not set the queueing discipline '%s'",
-				words)
-		      : 0;
-}
-
-/* Real-time, so that no fair share is left to the reader; it sleeps, so that the machine stays usable. */
-static void hog_cpu(int cpu)
-{
-	struct sched_param param = {.sched_priority = HOG_PRIORITY};
-	struct timespec nap = clock_timespec(HOG_SLEEPS_NS);
-
-	if (cpus_pin(cpu))
-		_exit(EXIT_FAILED);
-	sched_setscheduler(0, SCHED_FIFO, &param);
-	for (;;) {
-		uint64_t until = clock_ns() + HOG_RUNS_NS;
-
-		while (clock_ns() < until)
-			;
-		nanosleep(&nap, NULL);
-	}
-}
-
-static void run_client(struct scene *scene, const struct load_plan *plan, const char *target)
-{
-	struct load_client *client;
-	int rc = client_open(&client, plan, target, lab_client_socket, &scene->lab);
-
-	if (!rc)
-		rc = client_block(client, 0, 0, NULL);
-	_exit(rc ? say_error(EXIT_FAILED, "the scenario's client: %s", err_text(rc)) : EXIT_OK);
 }
 
 static int start_all(struct scene *scene, const struct scenario *scenario, struct load_plan *plan)
 {
 	char target[LAB_TARGET_MAX];
-	int rc = lab_serve(&scene->lab, AF_INET, target);
+	struct load_plan healthy = *plan;
+	int hog_cpu = plan->server_cpu, rc;
 
-	if (!rc && scenario->qdisc)
-		rc = add_qdisc(&scene->lab, scenario->qdisc);
-	if (!rc && scenario->lose)
-		rc = lose_attach(&scene->lab, LAB_SERVER, scenario->lose);
-	if (rc)
-		return rc;
-	if (scenario->hog && (scene->hog = spawn()) == 0)
-		hog_cpu(plan->server_cpu);
-	scene->client = spawn();
-	if (scene->client == 0)
-		run_client(scene, plan, target);
-	return scene->client < 0 || scene->hog < 0
-		       ? err_set(-errno, "cannot start a process: %s", strerror(errno))
-		       : 0;
+	if (scenario->shape)
+		scenario->shape(plan);
+	rc = start_server(scene, scenario, plan, target);
+	if (!rc)
+		rc = disturb(scene, scenario);
+	if (!rc && scenario->hog && (scene->actors[scene->actor_count++] = actor_spawn()) == 0)
+		actor_hog(hog_cpu);
+	if (!rc)
+		rc = add_client(scene, plan, target, 0);
+	for (unsigned int i = 0; !rc && i < scenario->others; i++)
+		rc = add_client(scene, &healthy, target, OTHERS_PAUSE_NS);
+	return rc;
+}
+
+/*
+ * Both ends are on one CPU, so that nothing wakes across CPUs, unless that is the scenario's, or another task is to
+ * take the server's CPU and not the client's.
+ */
+static void place(const struct scenario *scenario, struct load_plan *plan)
+{
+	plan->client_cpu = cpus_nth(0);
+	if (!scenario->two_cpus && !scenario->hog)
+		plan->server_cpu = plan->client_cpu;
+	plan_pin_lab(plan);
 }
 
 int scene_start(struct scene *scene, const struct scenario *scenario)
@@ -184,9 +195,7 @@ int scene_start(struct scene *scene, const struct scenario *scenario)
 	int rc;
 
 	plan_default(&plan);
-	plan_pin_lab(&plan);
-	if (scenario->shape)
-		scenario->shape(&plan);
+	place(scenario, &plan);
 	*scene = (struct scene){.lab = LAB_NONE};
 	rc = lab_create(&scene->lab);
 	if (!rc)
@@ -203,19 +212,15 @@ uint64_t scene_namespace(const struct scene *scene)
 	return fstat(scene->lab.netns[LAB_CLIENT], &status) ? 0 : status.st_ino;
 }
 
-static void end_process(pid_t pid)
-{
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 void scene_end(struct scene *scene)
 {
-	end_process(scene->client);
-	end_process(scene->hog);
+	for (int i = 0; i < scene->actor_count; i++) {
+		if (scene->actors[i] <= 0)
+			continue;
+		kill(scene->actors[i], SIGKILL);
+		while (waitpid(scene->actors[i], NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	lab_destroy(&scene->lab);
 	*scene = (struct scene){.lab = LAB_NONE};
 }

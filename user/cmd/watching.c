@@ -4,11 +4,13 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "load/address.h"
 #include "load/clock.h"
@@ -23,16 +25,28 @@ const struct setting watch_filter_settings[] = {
 	{"port", 'p', "PORT", "from or to this port", SETTING_COUNT, AT(port), 1, 65535, NULL},
 	{"pid", 0, "PID", "of this process", SETTING_COUNT, AT(pid), 1, INT32_MAX, NULL},
 	{"comm", 0, "NAME", "of programs of this name", SETTING_TEXT, AT(comm), 0, 0, NULL},
+	{"cgroup", 0, "PATH", "of programs in this cgroup (v2) or below it", SETTING_TEXT,
+	 AT(cgroup), 0, 0, NULL},
 	{"addr", 0, "ADDR", "from or to this address", SETTING_TEXT, AT(addr), 0, 0, NULL},
 	{"netns", 0, "INODE", "in this network namespace ('lsns -t net' shows its number)",
 	 SETTING_COUNT, AT(netns), 1, UINT32_MAX, NULL},
 	{0},
 };
 
+static int find_cgroups(struct watch_filter *f)
+{
+	char path[PATH_MAX];
+	int rc = cgroup_find(f->cgroup, path, sizeof(path));
+
+	return rc ? rc : cgroup_ids(path, &f->cgroups, &f->cgroup_count);
+}
+
 int watch_filter_finish(struct watch_filter *f)
 {
-	if (!f->addr)
-		return 0;
+	int rc = f->cgroup ? find_cgroups(f) : 0;
+
+	if (rc || !f->addr)
+		return rc;
 	if (inet_pton(AF_INET, f->addr, f->addr_bytes) == 1)
 		f->addr_family = AF_INET;
 	else if (inet_pton(AF_INET6, f->addr, f->addr_bytes) == 1)
@@ -48,15 +62,23 @@ static bool address_fits(const struct watch_filter *f, const struct flow_record 
 	       (!memcmp(who->local, f->addr_bytes, 16) || !memcmp(who->remote, f->addr_bytes, 16));
 }
 
+static bool cgroup_fits(const struct watch_filter *f, const struct flow_record *who)
+{
+	for (size_t i = 0; i < f->cgroup_count; i++)
+		if (f->cgroups[i] == who->cgroup)
+			return true;
+	return !f->cgroup;
+}
+
 static bool end_fits(const struct watch_filter *f, const struct live_flow *flow)
 {
 	const struct flow_record *who = &flow->who;
 
 	if (!flow->known)
-		return !f->pid && !f->comm && !f->addr_family && !f->netns;
+		return !f->pid && !f->comm && !f->addr_family && !f->netns && !f->cgroup;
 	return (!f->pid || who->pid == f->pid) && (!f->netns || who->netns == f->netns) &&
 	       (!f->comm || !strncmp(who->comm, f->comm, FLOW_COMM - 1)) &&
-	       (!f->addr_family || address_fits(f, who));
+	       (!f->addr_family || address_fits(f, who)) && cgroup_fits(f, who);
 }
 
 bool watch_filter_fits(const struct watch_filter *f, const struct live_flow *flow)

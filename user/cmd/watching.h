@@ -14,9 +14,11 @@ struct watch_filter {
 	uint64_t port; /* 0: any */
 	uint64_t pid;
 	uint64_t netns; /* inode number, as `lsns -t net` shows it */
-	const char *comm, *addr;
+	const char *comm, *addr, *cgroup;
 	uint8_t addr_bytes[16];
 	uint16_t addr_family; /* 0: any */
+	uint64_t *cgroups; /* the cgroup's id and those below it, for as long as the process runs */
+	size_t cgroup_count;
 };
 
 /* The options for a struct watch_filter, and what only the whole of them can tell: -EINVAL with a sentence. */

@@ -128,6 +128,7 @@ static void configure(struct collect *c, int proto)
 
 	c->skel->bss->config.proto = (uint8_t)proto;
 	c->skel->bss->config.emit_late = (collect_hooks(c) >> HOOK_send_exit) & 1;
+	c->skel->bss->config.wakeups = (collect_hooks(c) >> HOOK_wakeup) & 1;
 	for (int i = 0; i < SEND_CALLS; i++)
 		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
 }

@@ -354,7 +354,8 @@ static int listen_inside(const struct lab *lab, int family)
 
 /* The server's process. Ctrl-C goes to the whole foreground group, but the end comes from the
  * parent. */
-static void serve(const struct lab *lab, int listen_fd, pid_t parent)
+static void serve(const struct lab *lab, const struct lab_server *server, int listen_fd,
+		  pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
@@ -365,20 +366,33 @@ static void serve(const struct lab *lab, int listen_fd, pid_t parent)
 		_exit(EXIT_FAILED);
 	for (int side = 0; side < LAB_SIDES; side++)
 		close(lab->netns[side]); /* the lock on them is the parent's alone */
-	_exit(server_run(listen_fd, -1, &(struct server_rules){0}) ? EXIT_FAILED : EXIT_OK);
+	_exit(server->run(listen_fd, server->arg) ? EXIT_FAILED : EXIT_OK);
+}
+
+static int run_driver(int listen_fd, const void *arg)
+{
+	(void)arg;
+	return server_run(listen_fd, -1, &(struct server_rules){0});
 }
 
 int lab_serve(struct lab *lab, int family, char *target)
+{
+	return lab_serve_by(lab, family, &(struct lab_server){.run = run_driver}, target);
+}
+
+int lab_serve_by(struct lab *lab, int family, const struct lab_server *server, char *target)
 {
 	pid_t parent = getpid();
 	int fd = listen_inside(lab, family);
 
 	if (fd < 0)
 		return fd;
+	if (server->rcvbuf)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &server->rcvbuf, sizeof(server->rcvbuf));
 	fflush(NULL); /* or the child would print it again */
 	lab->server = fork();
 	if (lab->server == 0)
-		serve(lab, fd, parent);
+		serve(lab, server, fd, parent);
 	close(fd);
 	if (lab->server < 0) {
 		lab->server = 0;

@@ -42,6 +42,17 @@ int lab_create(struct lab *lab);
  */
 int lab_serve(struct lab *lab, int family, char *target);
 
+/* Another server than the driver's. */
+struct lab_server {
+	int (*run)(int listen_fd,
+		   const void *arg); /* in the new process, until it returns; nonzero: it failed */
+	const void *arg;
+	int rcvbuf; /* SO_RCVBUF of what it listens on, inherited by what it accepts; 0: as usual */
+};
+
+/* As lab_serve(). */
+int lab_serve_by(struct lab *lab, int family, const struct lab_server *server, char *target);
+
 /* A socket inside a side's namespace; the calling thread stays in its own. Descriptor or -errno,
  * sentence. */
 int lab_socket(const struct lab *lab, enum lab_side side, int family, int type, int proto);

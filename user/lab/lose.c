@@ -25,13 +25,14 @@ static int attach(void *arg)
 	return rc && rc != -EEXIST ? rc : bpf_tc_attach(&hook, &options);
 }
 
-int lose_attach(const struct lab *lab, enum lab_side side, unsigned int every)
+int lose_attach(const struct lab *lab, enum lab_side side, unsigned int every, unsigned int lost)
 {
 	struct lose_bpf *skel = lose_bpf__open_and_load();
 	int rc = skel ? 0 : -errno;
 
 	if (!rc) {
 		skel->bss->every = every;
+		skel->bss->lost = lost;
 		rc = lab_inside(lab, side, attach, skel);
 	}
 	lose_bpf__destroy(skel);

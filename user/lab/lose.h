@@ -6,9 +6,9 @@
 #include "lab/lab.h"
 
 /*
- * One of `every` packets with a payload is lost before that side, as long as the lab is there: at its device, because
+ * Of `every` packets with a payload `lost` in a row are lost before that side, as long as the lab is there: at its device, because
  * what its sender's own device drops is no loss to TCP. The calling thread stays in its namespace. 0 or -errno with a sentence.
  */
-int lose_attach(const struct lab *lab, enum lab_side side, unsigned int every);
+int lose_attach(const struct lab *lab, enum lab_side side, unsigned int every, unsigned int lost);
 
 #endif

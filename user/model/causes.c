@@ -167,7 +167,7 @@ static const struct {
 			 "when the write returned, unsent bytes lay beyond the receiver's window",
 			 NULL},
 	[HOLD_ZERO_WINDOW] = {CAUSE_zero_window, 20, true,
-			      "when the write returned, the receiver's window was 0", NULL},
+			      "the receiver's window was 0 while bytes waited", NULL},
 	[HOLD_CWND] =
 		{CAUSE_congestion_window, 20, true,
 		 "when the write returned, as many packets were under way as the congestion window allows",
@@ -263,18 +263,33 @@ static void judge_resend(struct work *w, const struct stall_record *resent, bool
 	count(w, causes[resent->reason], sender_is_client, true, lost, evidence[resent->reason]);
 }
 
-/* The stalls of one end; other is the far end, NULL: not seen. */
+/*
+ * The stalls of that kind of one end; other is the far end, NULL: not seen. The last one first: of several
+ * transmissions it is the one that arrived.
+ */
 static void judge_end(struct work *w, const struct live_flow *end, const struct live_flow *other,
-		      bool client)
+		      bool client, enum stall_kind kind)
 {
-
-	for (size_t i = 0; end && i < end->stall_count; i++) {
+	for (size_t i = end ? end->stall_count : 0; i-- > 0;) {
 		const struct stall_record *s = &end->stalls[i];
 
-		if (s->kind == STALL_HELD)
+		if (s->kind != kind)
+			continue;
+		if (kind == STALL_HELD)
 			judge_hold(w, other, s, client);
-		else if (s->kind == STALL_RESENT)
+		else
 			judge_resend(w, s, client);
+	}
+}
+
+/* Holds first: a window that is closed is probed, which is no loss. */
+static void judge_stalls(struct work *w, bool lone_server)
+{
+	static const enum stall_kind kinds[] = {STALL_HELD, STALL_RESENT};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		judge_end(w, w->flow, w->flow->peer, !lone_server, kinds[i]);
+		judge_end(w, w->flow->peer, w->flow, lone_server, kinds[i]);
 	}
 }
 
@@ -311,20 +326,28 @@ static const struct {
 	bool proven; /* the two hooks around it leave no other reading */
 	bool sender_is_client;
 	const char *evidence;
+	int unless; /* the turn passed this stage as well; -1: whatever it passed */
 } stage_causes[] = {
 	{STAGE_server_app, CAUSE_slow_server, true, true,
-	 "from the return of its receive call to its next send"},
-	{STAGE_server_wakeup, CAUSE_run_queue, true, true, "from its wake-up to the moment it ran"},
-	{STAGE_client_wakeup, CAUSE_run_queue, true, false,
-	 "from its wake-up to the moment it ran"},
+	 "from the return of its receive call to its next send", -1},
+	{STAGE_server_wakeup, CAUSE_run_queue, true, true, "from its wake-up to the moment it ran",
+	 -1},
+	{STAGE_client_wakeup, CAUSE_run_queue, true, false, "from its wake-up to the moment it ran",
+	 -1},
+	{STAGE_server_receive, CAUSE_slow_reader, true, true,
+	 "from the announcement of the data to the return of the receive call, without a wake-up",
+	 STAGE_server_wakeup},
+	{STAGE_client_receive, CAUSE_slow_reader, true, false,
+	 "from the announcement of the data to the return of the receive call, without a wake-up",
+	 STAGE_client_wakeup},
 	{STAGE_client_qdisc, CAUSE_qdisc, true, true,
-	 "from the entry into the device layer to the driver"},
+	 "from the entry into the device layer to the driver", -1},
 	{STAGE_server_qdisc, CAUSE_qdisc, true, false,
-	 "from the entry into the device layer to the driver"},
+	 "from the entry into the device layer to the driver", -1},
 	{STAGE_server_softirq, CAUSE_softirq, false, true,
-	 "from the device's announcement to the softirq's start"},
+	 "from the device's announcement to the softirq's start", -1},
 	{STAGE_client_softirq, CAUSE_softirq, false, false,
-	 "from the device's announcement to the softirq's start"},
+	 "from the device's announcement to the softirq's start", -1},
 };
 
 static void judge_stages(struct work *w)
@@ -338,7 +361,9 @@ static void judge_stages(struct work *w)
 		for (size_t s = 0; s < sizeof(stage_causes) / sizeof(stage_causes[0]); s++) {
 			uint64_t ns = turn->trip.stage_ns[stage_causes[s].stage];
 
-			if (2 * ns < turn->took_ns)
+			if (2 * ns < turn->took_ns ||
+			    (stage_causes[s].unless >= 0 &&
+			     turn->trip.seen >> stage_causes[s].unless & 1))
 				continue;
 			count(w, stage_causes[s].cause, stage_causes[s].sender_is_client,
 			      stage_causes[s].proven, ns, stage_causes[s].evidence);
@@ -356,7 +381,8 @@ struct hog {
 };
 
 /* What an end's program waited for during that turn, the longest wait; NULL: nothing was told. */
-static const struct hog_record *hog_during(const struct live_flow *end, const struct live_turn *turn)
+static const struct hog_record *hog_during(const struct live_flow *end,
+					   const struct live_turn *turn)
 {
 	const struct live *live = end->live;
 	const struct hog_record *longest = NULL;
@@ -542,11 +568,11 @@ int diagnose_flow(const struct live_flow *flow, struct diagnosis *out)
 	if (!rc) {
 		if (lone_server)
 			judge_lone_server(&w);
-		judge_end(&w, flow, flow->peer, !lone_server);
-		judge_end(&w, flow->peer, flow, lone_server);
+		judge_stalls(&w, lone_server);
 		judge_stages(&w);
 		conclude(&w);
 		tell_moments(&w);
+		out->placement_count = placement_of(flow, out->placements);
 	}
 	free(waits);
 	free(w.explained);

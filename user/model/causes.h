@@ -4,6 +4,7 @@
 #define LAYOVER_CAUSES_H
 
 #include "model/live.h"
+#include "model/placement.h"
 
 enum cause {
 #define CAUSE(key, end, text, remedy) CAUSE_##key,
@@ -67,6 +68,8 @@ struct diagnosis {
 	int verdict_count;                   /* 0: healthy, as far as can be told */
 	struct moment moments[MOMENTS_MAX];
 	int moment_count;
+	struct placement placements[PLACEMENTS_MAX];
+	int placement_count; /* no cause of waiting: a healthy flow may have them */
 };
 
 /* Judges one flow: a client's, or a server's whose client is not seen here. 0 or -ENOMEM with a sentence. */

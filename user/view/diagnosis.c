@@ -71,6 +71,16 @@ static void print_verdict(const struct verdict *v, const struct flow_names *name
 	print_fact("change", change);
 }
 
+static void print_placement(const struct placement *p, const struct flow_names *names)
+{
+	const struct placement_info *info = &placement_infos[p->kind];
+
+	printf("\n  %s (placement): %s, CPU %u to %u in %zu turns, %.0f %% of their time\n",
+	       info->key, end_name(p->client_end, names), p->from, p->to, p->turns, p->time * 100);
+	print_fact("what", info->text);
+	print_fact("change", info->advice);
+}
+
 void view_diagnosis_text(const struct live_flow *flow, const struct diagnosis *d,
 			 const struct flow_names *names)
 {
@@ -90,7 +100,20 @@ void view_diagnosis_text(const struct live_flow *flow, const struct diagnosis *d
 	if (flow->turn_count && !d->verdict_count)
 		printf("  healthy: no cause of waiting was found%s\n",
 		       d->slow ? "; single slow turns are chance" : "");
+	for (int i = 0; i < d->placement_count; i++)
+		print_placement(&d->placements[i], names);
 	putchar('\n');
+}
+
+static json_t *placement_object(const struct placement *p, const struct flow_names *names)
+{
+	const struct placement_info *info = &placement_infos[p->kind];
+
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:s, s:s}", "key", info->key, "end",
+			 p->client_end ? "client" : "server", "program",
+			 end_name(p->client_end, names), "cpu_from", p->from, "cpu_to", p->to,
+			 "turns", (json_int_t)p->turns, "time", p->time, "text", info->text,
+			 "advice", info->advice);
 }
 
 static json_t *cluster_object(const struct cluster *c)
@@ -106,10 +129,10 @@ static json_t *verdict_object(const struct verdict *v, const struct flow_names *
 {
 	const struct cause_info *info = &cause_infos[v->cause];
 
-	json_t *behind = v->hog_pid ? json_pack("{s:s, s:I, s:I}", "comm", v->hog_comm, "pid",
-						(json_int_t)v->hog_pid, "turns",
-						(json_int_t)v->hog_turns)
-				    : json_null();
+	json_t *behind =
+		v->hog_pid ? json_pack("{s:s, s:I, s:I}", "comm", v->hog_comm, "pid",
+				       (json_int_t)v->hog_pid, "turns", (json_int_t)v->hog_turns)
+			   : json_null();
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:s, s:s, s:s, s:o}", "cause",
 			 info->key, "grade", grade_names[v->grade], "turns", (json_int_t)v->turns,
@@ -122,7 +145,8 @@ static json_t *verdict_object(const struct verdict *v, const struct flow_names *
 json_t *view_diagnosis_json(const struct live_flow *flow, const struct diagnosis *d,
 			    const struct flow_names *names)
 {
-	json_t *clusters = json_array(), *causes = json_array(), *timeline = json_array();
+	json_t *clusters = json_array(), *causes = json_array(), *timeline = json_array(),
+	       *placement = json_array();
 
 	for (int i = 0; i < d->cluster_count; i++)
 		json_array_append_new(clusters, cluster_object(&d->clusters[i]));
@@ -134,10 +158,12 @@ json_t *view_diagnosis_json(const struct live_flow *flow, const struct diagnosis
 						(json_int_t)d->moments[i].at_ns, "end",
 						d->moments[i].client_end ? "client" : "server",
 						"what", d->moments[i].what));
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:b, s:o, s:o, s:o}", "client",
+	for (int i = 0; i < d->placement_count; i++)
+		json_array_append_new(placement, placement_object(&d->placements[i], names));
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "client",
 			 names->client, "server", names->server, "client_addr", names->client_addr,
 			 "server_addr", names->server_addr, "both_ends", flow->peer != NULL,
 			 "turns", (json_int_t)flow->turn_count, "one_way",
 			 (json_int_t)flow->one_way, "healthy", d->verdict_count == 0, "clusters",
-			 clusters, "causes", causes, "timeline", timeline);
+			 clusters, "causes", causes, "timeline", timeline, "placement", placement);
 }
