@@ -18,6 +18,14 @@ struct {
 	__type(value, __s32);
 } wanted SEC(".maps");
 
+/* New connections, as they are changed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} changed SEC(".maps");
+
+__u64 untold; /* connections that were changed and found no room there */
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct seq_file;
 
@@ -47,6 +55,22 @@ struct sock___socket {
 };
 #pragma clang attribute pop
 
+static __always_inline bool is_wanted(const struct sock_common *skc)
+{
+	__u16 remote = bpf_ntohs(skc->skc_dport);
+
+	return remote && (skc->skc_num == config.port || remote == config.port);
+}
+
+static __always_inline void describe(struct sock_common *skc, struct remedy_row *row)
+{
+	read_addresses(skc, &row->family, row->local, row->remote);
+	row->local_port = skc->skc_num;
+	row->remote_port = bpf_ntohs(skc->skc_dport);
+	row->inode = BPF_CORE_READ((struct sock___socket *)skc, sk_socket, file, f_inode, i_ino);
+	row->netns = BPF_CORE_READ(skc, skc_net.net, ns.inum);
+}
+
 SEC("iter/tcp")
 int remedy_tcp(struct bpf_iter__tcp *ctx)
 {
@@ -55,17 +79,13 @@ int remedy_tcp(struct bpf_iter__tcp *ctx)
 	struct tcp_sock *tp;
 	__s32 *value, wish;
 
-	if (!skc || (skc->skc_num != config.port && bpf_ntohs(skc->skc_dport) != config.port) ||
-	    !skc->skc_dport)
+	if (!skc || !is_wanted(skc))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(skc);
 	if (!tp)
 		return 0;
-	read_addresses(skc, &row.family, row.local, row.remote);
-	row.local_port = skc->skc_num;
-	row.remote_port = bpf_ntohs(skc->skc_dport);
+	describe(skc, &row);
 	row.socket = bpf_get_socket_cookie(tp);
-	row.inode = BPF_CORE_READ((struct sock___socket *)tp, sk_socket, file, f_inode, i_ino);
 	row.error = (__s32)bpf_getsockopt(tp, config.level, config.option, &row.before,
 					  sizeof(row.before));
 	row.after = row.before;
@@ -82,4 +102,34 @@ int remedy_tcp(struct bpf_iter__tcp *ctx)
 	}
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
+}
+
+/* A connection of the cgroup is ready: either end's. */
+SEC("sockops")
+int remedy_new(struct bpf_sock_ops *ctx)
+{
+	struct remedy_row row = {};
+	struct tcp_sock *tp;
+
+	if ((ctx->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
+	     ctx->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB) ||
+	    !ctx->sk)
+		return 1;
+	tp = bpf_skc_to_tcp_sock(ctx->sk);
+	if (!tp || !is_wanted((struct sock_common *)tp))
+		return 1;
+	describe((struct sock_common *)tp, &row);
+	row.socket = bpf_get_socket_cookie(ctx);
+	row.error = (__s32)bpf_getsockopt(ctx, config.level, config.option, &row.before,
+					  sizeof(row.before));
+	row.after = row.before;
+	if (!row.error)
+		row.error = (__s32)bpf_setsockopt(ctx, config.level, config.option, &config.value,
+						  sizeof(config.value));
+	if (!row.error)
+		row.error = (__s32)bpf_getsockopt(ctx, config.level, config.option, &row.after,
+						  sizeof(row.after));
+	if (bpf_ringbuf_output(&changed, &row, sizeof(row), 0))
+		__sync_fetch_and_add(&untold, 1);
+	return 1;
 }

@@ -11,13 +11,15 @@ struct remedy_config {
 	__s32 level, option;
 	__u16 port; /* host order; sockets from or to it are told */
 	__u8 apply; /* set the values of the map `wanted`, else only look */
-	__u8 pad[5];
+	__u8 pad;
+	__s32 value; /* for new connections */
 };
 
 /* One socket, as it is told. */
 struct remedy_row {
 	__u64 socket; /* cookie */
-	__u64 inode;  /* of the socket's file: what /proc/PID/fd shows */
+	__u64 inode;  /* of the socket's file: what /proc/PID/fd shows; 0: nobody has opened it yet */
+	__u64 netns;  /* inode number */
 	__u8 local[16], remote[16];
 	__u16 local_port, remote_port; /* host order */
 	__u16 family;
@@ -27,6 +29,6 @@ struct remedy_row {
 	__u32 pad2;
 };
 
-_Static_assert(sizeof(struct remedy_row) == 72, "no hidden padding");
+_Static_assert(sizeof(struct remedy_row) == 80, "no hidden padding");
 
 #endif

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """remedy: a socket option of somebody else's live socket, planned, applied, read back, undone."""
 import json
+import signal
 import sys
 from contextlib import contextmanager
 
 import pytest
 
-from conftest import LAYOVER, layover, ok, run, started
+from conftest import LAYOVER, layover, ok, run, started, wait_for
 from test_diagnose import SERVER
 from test_driver import fails
 
@@ -38,11 +39,17 @@ def state(tmp_path, monkeypatch):
 
 
 @contextmanager
+def sick_pair_client(pair):
+    with started(sys.executable, "-c", CLIENT, pair.server_addr, netns=pair.client) as client:
+        assert client.stdout.readline() == "ready\n"
+        yield client
+
+
+@contextmanager
 def sick_pair(pair):
     with started(sys.executable, "-c", SERVER, pair.server_addr, netns=pair.server) as server:
         assert server.stdout.readline() == "ready\n"
-        with started(sys.executable, "-c", CLIENT, pair.server_addr, netns=pair.client) as client:
-            assert client.stdout.readline() == "ready\n"
+        with sick_pair_client(pair) as client:
             yield client
 
 
@@ -128,7 +135,8 @@ def test_delack_max(pair, state):
 
 @pytest.mark.parametrize("args,words", [([], ["name a remedy"]), (["nodelay"], ["--port"]), (["magic", "-p", 1], ["none of"]),
                                         (["nodelay=1", "-p", 1], ["no value"]), (["rcvbuf", "-p", 1], ["NAME=VALUE"]),
-                                        (["rcvbuf=x", "-p", 1], ["rcvbuf"]), (["delack-max=1", "-p", 1], ["between 8"])])
+                                        (["rcvbuf=x", "-p", 1], ["rcvbuf"]), (["delack-max=1", "-p", 1], ["between 8"]),
+                                        (["nodelay", "-p", 1, "--new"], ["--apply"]), (["nodelay", "-p", 1, "-t", 1], ["--new"])])
 def test_bad_lines(args, words):
     fails(layover("remedy", *args), 2, *words)
 
@@ -155,3 +163,62 @@ def test_diagnose_try_in_the_lab(state):
     out = json.loads(ok(LAYOVER, "diagnose", "--lab", "write-write-read", "-t", 2, "--try", "-j"))
     assert out["try"]["before_p50_ns"] > 30e6 and out["try"]["with_p50_ns"] < 1e6
     assert not state.exists()
+
+
+@contextmanager
+def changing_new(*args):
+    with started(LAYOVER, "remedy", "--port", "5000", "nodelay", "--new", "--apply", *args) as child:
+        assert child.stdout.readline().startswith("Watching for new")
+        yield child
+
+
+def attached():
+    """How many of our programs the cgroups of this machine have."""
+    return json.dumps(json.loads(ok("bpftool", "-j", "cgroup", "tree") or "[]")).count("remedy_new")
+
+
+def test_new_connections(pair, state):
+    """Those made while it runs, and no other ones; undo brings the stall back."""
+    with sick_pair(pair) as old:
+        with changing_new() as child:
+            with sick_pair_client(pair) as client:
+                median, nodelay, _ = next_report(client)
+                assert median < 5 and nodelay == 1
+                assert next_report(old)[1] == 0
+                child.send_signal(signal.SIGINT)
+                out = child.communicate(timeout=10)[0]
+                assert child.returncode == 0 and f"process {client.pid}" in out, out
+                # Both ends of it: the server's, too.
+                assert out.count("0 -> 1") == 2 and "2 new connections" in out
+                with sick_pair_client(pair) as later:
+                    assert next_report(later)[1] == 0
+                assert "2 restored" in ok(LAYOVER, "remedy", "undo")
+                # Reports from before it are still to be read.
+                wait_for(lambda: next_report(client)[:2] > (30, -1), 10)
+                assert next_report(client)[1] == 0 and not state.exists()
+
+
+def test_new_connections_of_a_cgroup(pair, state, cgroups):
+    cgroup = cgroups()
+    with sick_pair(pair), changing_new("--cgroup", cgroup.path) as child:
+        with started(*cgroup.inside(pair.client, sys.executable, "-c", CLIENT, pair.server_addr)) as inner:
+            assert inner.stdout.readline() == "ready\n"
+            with sick_pair_client(pair) as outer:
+                assert (next_report(inner)[1], next_report(outer)[1]) == (1, 0)
+        child.send_signal(signal.SIGTERM)
+        assert "1 new connections" in child.communicate(timeout=10)[0]
+    ok(LAYOVER, "remedy", "undo")
+
+
+def test_new_connections_for_a_time(pair, state):
+    done = json.loads(ok(LAYOVER, "remedy", "--port", 5000, "nodelay", "--new", "--apply", "-t", "300ms", "-j"))
+    assert done["applied"] and done["sockets"] == []
+
+
+def test_killed_while_it_waits_for_new_connections(pair, state):
+    before = attached()
+    with changing_new() as child:
+        assert attached() == before + 1
+        child.kill()
+        child.wait(10)
+    wait_for(lambda: attached() == before)

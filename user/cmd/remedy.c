@@ -3,9 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
-#include <limits.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,34 +16,11 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cmd/command.h"
+#include "cmd/cures.h"
 #include "cmd/remedy.h"
 #include "collect/remedy.h"
-#include "load/address.h"
+#include "load/clock.h"
 #include "view/view.h"
-
-enum { DELACK_MAX_OPTION = 1003 /* TCP_BPF_DELACK_MAX, include/uapi/linux/bpf.h; in us */ };
-
-/* What can be set. */
-static const struct cure {
-	const char *name, *unit; /* unit NULL: takes no value */
-	int level, option;
-	int32_t min, max, scale; /* the value in `unit` times scale is what the kernel takes */
-	int32_t told; /* the kernel tells so many times what it takes (SO_RCVBUF: twice) */
-} cures[] = {
-	{"nodelay", NULL, IPPROTO_TCP, TCP_NODELAY, 1, 1, 1, 1},
-	{"delack-max", "MS", IPPROTO_TCP, DELACK_MAX_OPTION, 8, 200, 1000, 1},
-	{"rcvbuf", "BYTES", SOL_SOCKET, SO_RCVBUF, 1024, 1 << 29, 1, 2},
-};
-
-struct remedy_options {
-	const char *what; /* "nodelay", "rcvbuf=100000", "undo" */
-	uint64_t port, pid;
-	uint64_t netns; /* inode number; 0: the process's, else our own */
-	uint32_t ports; /* of one flow, client port << 16 | server port; 0: all */
-	bool apply, json, quiet;
-	const struct cure *cure;
-	int32_t value;
-};
 
 #define AT(field) offsetof(struct remedy_options, field)
 
@@ -55,6 +29,13 @@ static const struct setting remedy_settings[] = {
 	 NULL},
 	{"pid", 0, "PID", "of this process, in its network namespace", SETTING_COUNT, AT(pid), 1,
 	 INT32_MAX, NULL},
+	{"new", 0, NULL,
+	 "with --apply: set it on every connection that is made while this runs, instead of those that live",
+	 SETTING_FLAG, AT(fresh), 0, 0, NULL},
+	{"cgroup", 0, "PATH", "with --new: only connections of this cgroup (v2) and those below it",
+	 SETTING_TEXT, AT(cgroup), 0, 0, NULL},
+	{"time", 't', "TIME", "with --new: end after TIME; by default with Ctrl-C", SETTING_TIME,
+	 AT(time_ns), NS_PER_S, 0, NULL},
 	{"apply", 0, NULL, "do it; without this, only what would be changed is shown", SETTING_FLAG,
 	 AT(apply), 0, 0, NULL},
 	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
@@ -73,6 +54,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  layover remedy --port 5000 nodelay            what would change\n"
 	"  layover remedy --port 5000 nodelay --apply    change it\n"
+	"  layover remedy --port 5000 nodelay --new --apply   connections to come, until Ctrl-C\n"
 	"  layover remedy undo                           as before\n";
 
 /* --- the command line ---------------------------------------------------------------------------- */
@@ -82,7 +64,7 @@ static int parse_cure(struct remedy_options *o)
 	size_t length = strcspn(o->what, "=");
 	uint64_t value = 1;
 
-	for (size_t i = 0; i < sizeof(cures) / sizeof(cures[0]); i++)
+	for (size_t i = 0; i < CURES; i++)
 		if (strlen(cures[i].name) == length && !strncmp(cures[i].name, o->what, length))
 			o->cure = &cures[i];
 	if (!o->cure)
@@ -96,7 +78,15 @@ static int parse_cure(struct remedy_options *o)
 					 (uint64_t)o->cure->min, (uint64_t)o->cure->max, &value))
 		return -EINVAL;
 	o->value = (int32_t)value * o->cure->scale;
-	return o->port ? 0 : err_set(-EINVAL, "name the flows with --port");
+	if (!o->port)
+		return err_set(-EINVAL, "name the flows with --port");
+	if (o->fresh ? !o->apply || o->pid : o->cgroup || o->time_ns)
+		return err_set(
+			-EINVAL,
+			o->fresh
+				? "--new changes what comes: it goes with --apply and without --pid"
+				: "--cgroup and --time go with --new");
+	return 0;
 }
 
 static bool is_undo(const struct remedy_options *o)
@@ -120,44 +110,6 @@ static void parse_options(struct remedy_options *o, int argc, char **argv)
 }
 
 /* --- whose sockets ------------------------------------------------------------------------------- */
-
-/* True when the process has the socket open. */
-static bool has_socket(const char *pid, uint64_t inode)
-{
-	char path[64], target[64], wanted[64];
-	struct dirent *entry;
-	bool found = false;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
-	snprintf(wanted, sizeof(wanted), "socket:[%llu]", (unsigned long long)inode);
-	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
-		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
-
-		target[n > 0 ? n : 0] = '\0';
-		found = !strcmp(target, wanted);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* The first process that has it open, 0: none. */
-static uint64_t owner_of(uint64_t inode)
-{
-	struct dirent *entry;
-	uint64_t pid = 0;
-	DIR *dir = inode ? opendir("/proc") : NULL;
-
-	while (dir && !pid && (entry = readdir(dir)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    has_socket(entry->d_name, inode))
-			pid = strtoull(entry->d_name, NULL, 10);
-	if (dir)
-		closedir(dir);
-	return pid;
-}
 
 static int enter_namespace_at(const char *path)
 {
@@ -235,109 +187,13 @@ static void keep_wanted(const struct remedy_options *o, struct remedy_rows *foun
 
 	snprintf(pid, sizeof(pid), "%llu", (unsigned long long)o->pid);
 	for (size_t i = 0; i < found->count; i++)
-		if ((!o->pid || has_socket(pid, found->rows[i].inode)) &&
+		if ((!o->pid || cures_has_socket(pid, found->rows[i].inode)) &&
 		    is_flow(&found->rows[i], o->ports))
 			found->rows[kept++] = found->rows[i];
 	found->count = kept;
 }
 
-/* --- the journal --------------------------------------------------------------------------------- */
-
-/* In a directory that a restart empties: sockets do not outlive one either. */
-static void journal_path(char *path, size_t size, const char *suffix)
-{
-	const char *dir = getenv("LAYOVER_STATE");
-
-	mkdir(dir ? dir : "/run/layover", 0755);
-	snprintf(path, size, "%s/remedy.json%s", dir ? dir : "/run/layover", suffix);
-}
-
-/* A list of {cure, socket, namespace, before}; a new reference, empty when there is none. */
-static json_t *journal_read(void)
-{
-	char path[PATH_MAX];
-	json_t *list;
-
-	journal_path(path, sizeof(path), "");
-	list = json_load_file(path, 0, NULL);
-	return list && json_is_array(list) ? list : json_array();
-}
-
-/* Whole or not at all, and on the disk before it returns. */
-static int journal_write(const json_t *list)
-{
-	char path[PATH_MAX], part[PATH_MAX];
-	int fd, rc;
-
-	journal_path(path, sizeof(path), "");
-	journal_path(part, sizeof(part), ".part");
-	if (!json_array_size(list))
-		return unlink(path) && errno != ENOENT
-			       ? err_set(-errno, "cannot remove %s: %s", path, strerror(errno))
-			       : 0;
-	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	rc = fd < 0 || json_dumpfd(list, fd, JSON_INDENT(1)) || fsync(fd) ? -1 : 0;
-	if (fd >= 0)
-		close(fd);
-	if (!rc && !rename(part, path))
-		return 0;
-	return err_set(-EIO, "cannot write the journal %s: %s; nothing was changed", path,
-		       strerror(errno));
-}
-
-/* What is in the journal already is the older truth. */
-static bool journal_has(const json_t *list, const struct cure *cure, uint64_t socket)
-{
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach (list, i, entry)
-		if (!strcmp(json_string_value(json_object_get(entry, "remedy")), cure->name) &&
-		    (uint64_t)json_integer_value(json_object_get(entry, "socket")) == socket)
-			return true;
-	return false;
-}
-
-static int journal_add(const struct cure *cure, const struct remedy_rows *rows)
-{
-	json_t *list = journal_read();
-	int rc;
-
-	for (size_t i = 0; i < rows->count; i++)
-		if (!journal_has(list, cure, rows->rows[i].socket))
-			json_array_append_new(
-				list, json_pack("{s:s, s:I, s:i, s:I, s:i}", "remedy", cure->name,
-						"socket", (json_int_t)rows->rows[i].socket, "port",
-						rows->rows[i].local_port, "netns",
-						(json_int_t)own_namespace(), "before",
-						(int)(rows->rows[i].before / cure->told)));
-	rc = journal_write(list);
-	json_decref(list);
-	return rc;
-}
-
 /* --- showing ------------------------------------------------------------------------------------- */
-
-static void show_row(const struct remedy_options *o, const struct remedy_row *row, json_t *list)
-{
-	int32_t becomes = o->apply ? row->after : o->value * o->cure->told;
-	uint64_t pid = owner_of(row->inode);
-	char local[ADDRESS_TEXT_MAX], remote[ADDRESS_TEXT_MAX];
-
-	address_format_bytes(row->family, row->local, row->local_port, local);
-	address_format_bytes(row->family, row->remote, row->remote_port, remote);
-	if (list)
-		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:i, s:i, s:i}", "pid",
-						      (json_int_t)pid, "local", local, "remote",
-						      remote, "before", row->before, "after",
-						      becomes, "error", row->error));
-	else if (row->error)
-		printf("process %llu  %s to %s  %s: %s\n", (unsigned long long)pid, local, remote,
-		       o->cure->name, strerror(-row->error));
-	else
-		printf("process %llu  %s to %s  %s: %d -> %d\n", (unsigned long long)pid, local,
-		       remote, o->cure->name, row->before, becomes);
-}
 
 static int show(const struct remedy_options *o, const struct remedy_rows *rows)
 {
@@ -347,7 +203,7 @@ static int show(const struct remedy_options *o, const struct remedy_rows *rows)
 	if (o->quiet)
 		return 0;
 	for (size_t i = 0; i < rows->count; i++)
-		show_row(o, &rows->rows[i], list);
+		cures_show(o, &rows->rows[i], list);
 	if (out) {
 		json_object_set_new(out, "remedy", json_string(o->cure->name));
 		json_object_set_new(out, "applied", json_boolean(o->apply));
@@ -383,7 +239,7 @@ static int apply(const struct remedy_options *o, const struct remedy_rows *rows)
 {
 	struct remedy_wish *wishes = calloc(rows->count, sizeof(*wishes));
 	struct remedy_rows done = {0};
-	int rc = wishes ? journal_add(o->cure, rows)
+	int rc = wishes ? cures_journal_add(o->cure, rows->rows, rows->count)
 			: err_set(-ENOMEM, "no memory for %zu sockets", rows->count);
 
 	for (size_t i = 0; wishes && i < rows->count; i++)
@@ -443,7 +299,7 @@ static int undo_one(const json_t *entry)
 
 	if (enter_namespace((uint64_t)json_integer_value(json_object_get(entry, "netns"))))
 		return 0; /* no process is left in it */
-	for (size_t i = 0; i < sizeof(cures) / sizeof(cures[0]); i++) {
+	for (size_t i = 0; i < CURES; i++) {
 		if (!name || strcmp(name, cures[i].name) != 0)
 			continue;
 		rc = remedy_sockets(cures[i].level, cures[i].option, port, &wish, 1, &done);
@@ -462,7 +318,7 @@ static int undo_one(const json_t *entry)
 
 static int undo(bool quiet)
 {
-	json_t *list = journal_read();
+	json_t *list = cures_journal_read();
 	size_t restored = 0, gone = 0;
 	int rc = 0;
 
@@ -479,7 +335,7 @@ static int undo(bool quiet)
 		restored += rc == 1;
 		gone += rc == 0;
 		json_array_remove(list, 0);
-		rc = journal_write(list);
+		rc = cures_journal_write(list);
 	}
 	json_decref(list);
 	if (rc < 0)
@@ -513,7 +369,7 @@ int remedy_try_nodelay(uint64_t pid, uint64_t netns, uint32_t ports)
 					 .quiet = true,
 					 .cure = &cures[0],
 					 .value = 1};
-	json_t *journal = journal_read();
+	json_t *journal = cures_journal_read();
 	bool busy = json_array_size(journal) > 0;
 	pid_t child;
 
@@ -544,5 +400,7 @@ int cmd_remedy(int argc, char **argv)
 	struct remedy_options o = {0};
 
 	parse_options(&o, argc, argv);
-	return is_undo(&o) ? undo(false) : plan_or_apply(&o);
+	if (is_undo(&o))
+		return undo(false);
+	return o.fresh ? remedy_new_connections(&o) : plan_or_apply(&o);
 }

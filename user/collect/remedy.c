@@ -62,14 +62,33 @@ static int iterate(struct remedy_bpf *skel, struct remedy_rows *out)
 	return rc;
 }
 
+/* One of the two programs. NULL with errno. */
+static struct remedy_bpf *load(bool iterator)
+{
+	struct remedy_bpf *skel;
+	int rc;
+
+	collect_quiet();
+	skel = remedy_bpf__open();
+	if (!skel)
+		return NULL;
+	bpf_program__set_autoload(iterator ? skel->progs.remedy_new : skel->progs.remedy_tcp,
+				  false);
+	rc = remedy_bpf__load(skel);
+	if (!rc)
+		return skel;
+	remedy_bpf__destroy(skel);
+	errno = -rc;
+	return NULL;
+}
+
 int remedy_sockets(int level, int option, uint16_t port, const struct remedy_wish *wishes,
 		   size_t count, struct remedy_rows *out)
 {
 	struct remedy_bpf *skel;
 	int rc = 0;
 
-	collect_quiet();
-	skel = remedy_bpf__open_and_load();
+	skel = load(true);
 	if (!skel)
 		return err_set(
 			-errno,
@@ -86,4 +105,76 @@ int remedy_sockets(int level, int option, uint16_t port, const struct remedy_wis
 		rc = iterate(skel, out);
 	remedy_bpf__destroy(skel);
 	return rc;
+}
+
+/* --- new connections ----------------------------------------------------------------------------- */
+
+struct remedy_new {
+	struct remedy_bpf *skel;
+	struct bpf_link *link;
+	struct ring_buffer *ring;
+	int (*take)(void *arg, const struct remedy_row *row);
+	void *arg;
+};
+
+static int take_row(void *arg, void *data, size_t size)
+{
+	struct remedy_new *fresh = arg;
+
+	return size == sizeof(struct remedy_row) ? fresh->take(fresh->arg, data) : 0;
+}
+
+int remedy_new_open(struct remedy_new **out, int level, int option, int32_t value, uint16_t port,
+		    int cgroup)
+{
+	struct remedy_new *fresh = calloc(1, sizeof(*fresh));
+	int rc;
+
+	if (!fresh)
+		return err_set(-ENOMEM, "no memory to watch for new connections");
+	fresh->skel = load(false);
+	if (fresh->skel) {
+		fresh->skel->bss->config = (struct remedy_config){
+			.level = level, .option = option, .port = port, .value = value};
+		fresh->ring = ring_buffer__new(bpf_map__fd(fresh->skel->maps.changed), take_row,
+					       fresh, NULL);
+	}
+	if (fresh->ring)
+		fresh->link = bpf_program__attach_cgroup(fresh->skel->progs.remedy_new, cgroup);
+	*out = fresh;
+	if (fresh->link)
+		return 0;
+	rc = -errno;
+	remedy_new_close(fresh);
+	*out = NULL;
+	return err_set(
+		rc,
+		"new connections cannot be changed: %s; that takes root and cgroups of version 2",
+		strerror(-rc));
+}
+
+int remedy_new_poll(struct remedy_new *fresh, int wait_ms,
+		    int (*take)(void *arg, const struct remedy_row *row), void *arg)
+{
+	int rc;
+
+	fresh->take = take;
+	fresh->arg = arg;
+	rc = ring_buffer__poll(fresh->ring, wait_ms);
+	return rc >= 0 || rc == -EINTR ? 0 : rc;
+}
+
+uint64_t remedy_new_untold(const struct remedy_new *fresh)
+{
+	return fresh->skel->bss->untold;
+}
+
+void remedy_new_close(struct remedy_new *fresh)
+{
+	if (!fresh)
+		return;
+	bpf_link__destroy(fresh->link);
+	ring_buffer__free(fresh->ring);
+	remedy_bpf__destroy(fresh->skel);
+	free(fresh);
 }

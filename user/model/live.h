@@ -27,7 +27,7 @@ struct live_flow {
 	bool known;     /* `who` was told */
 	struct flow_record who;
 	const struct live *live; /* that it is one of */
-	struct live_flow *peer; /* the other end on this host, NULL: not seen */
+	struct live_flow *peer;  /* the other end on this host, NULL: not seen */
 
 	/* Since live_clear(). */
 	struct turn_record *records; /* not joined yet */
