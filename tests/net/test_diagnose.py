@@ -127,7 +127,7 @@ def test_reply_in_two_writes():
     ("loss-rto", "rto", "client", 350e6, 700e6),
     ("tbf", "qdisc", "client", 1e6, 50e6),
     ("slow-reader", "slow_reader", "server", 4.9e6, 9e6),
-    ("zero-window", "zero_window", "server", 90e6, 150e6),
+    ("zero-window", "zero_window", "server", 290e6, 400e6),
     ("small-rcvbuf", "receive_window", "server", 1e6, 50e6),
 ])
 def test_one_cause(name, cause, end, low, high):

@@ -149,6 +149,29 @@ def test_injected_delays(machine):
     assert run.rc == 0 and "skipped" not in run.out, run.out[-4000:]
 
 
+# What an emulated CPU hiccups is told by where the time went: it is real, but not the scenario's.
+HICCUPS = {"run_queue", "softirq", "slow_server", "slow_reader"}
+
+
+@pytest.mark.only(machine="virtio")  # the lab's veth is the same under another NIC
+@pytest.mark.parametrize("scenario, causes, wait", [
+    ("healthy", {}, None),
+    ("write-write-read", {"nagle": "proven", "delayed_ack": "proven"}, (30e6, 70e6)),
+    ("write-write-read-nodelay", {}, None),
+    ("cork", {"cork": "proven"}, (150e6, 500e6)),
+    ("loss", {"tail_loss": "proven"}, (100e6, 500e6)),
+    ("loss-rto", {"rto": "proven"}, (300e6, 900e6)),
+    ("zero-window", {"zero_window": "proven"}, (280e6, 700e6)),
+])
+def test_causes(machine, scenario, causes, wait):
+    """The same evidence on every kernel, with whatever hooks it has."""
+    out = json.loads(machine.guest.check(f"layover diagnose --lab {scenario} -t 6 -j", 120))
+    flow, = out["flows"]
+    told = [cause for cause in flow["causes"] if cause["cause"] not in HICCUPS]
+    assert {cause["cause"]: cause["grade"] for cause in told} == causes, out
+    assert all(wait[0] < cause["wait_p50_ns"] < wait[1] for cause in told), told
+
+
 @pytest.mark.alone
 @pytest.mark.only(machine="igb")
 def test_coalescing_shows_before_the_interrupt(machine):
