@@ -290,24 +290,58 @@ int BPF_PROG(stall_out, struct sk_buff *skb)
 	return 0;
 }
 
-/* A reader gets its CPU, long after it was woken: who had it? (A task's CPU is idle if prev is: its pid is 0.) */
+/* Who ran longest on this CPU of late: the task that ran last before a reader may be a short one. */
+struct runner {
+	__u64 since;      /* when the task that runs now came */
+	__u64 ran, until; /* how long the longest of late ran, and when it left */
+	__u32 pid;        /* its thread group */
+	char comm[FLOW_COMM];
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct runner);
+} runners SEC(".maps");
+
+/* prev leaves. A run is of late for as long as it was. */
+static __always_inline void note_run(struct runner *longest, const struct task_struct *prev,
+				     __u64 now)
+{
+	__u64 ran = longest->since ? now - longest->since : 0; /* 0: the first one seen */
+
+	longest->since = now;
+	if (!prev->pid || (ran < longest->ran && now - longest->until < longest->ran))
+		return;
+	longest->ran = ran;
+	longest->until = now;
+	longest->pid = prev->tgid;
+	bpf_probe_read_kernel_str(longest->comm, sizeof(longest->comm), prev->comm);
+}
+
+/* A reader gets its CPU, long after it was woken: who had it? (The idle task's pid is 0.) */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(stall_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 pid = next->pid;
+	__u32 pid = next->pid, zero = 0;
 	const struct reader *reader = reader_slot(pid);
+	struct runner *longest = bpf_map_lookup_elem(&runners, &zero);
 	struct hog_record hog = {};
 
-	if (!pid || !prev->pid || reader->pid != pid || reader->waking_sk == WOKEN_BY_IRQ ||
-	    reader->waking < reader->off)
+	if (!longest)
+		return 0;
+	hog.end = bpf_ktime_get_ns();
+	note_run(longest, prev, hog.end);
+	if (!pid || reader->pid != pid || reader->waking_sk == WOKEN_BY_IRQ ||
+	    reader->waking < reader->off || hog.end - reader->waking < HOGGED_FROM_NS ||
+	    longest->until < reader->waking)
 		return 0;
 	hog.begin = reader->waking;
-	hog.end = bpf_ktime_get_ns();
-	if (hog.end - hog.begin < HOGGED_FROM_NS)
-		return 0;
 	hog.reader = next->tgid;
-	hog.pid = prev->tgid;
-	bpf_probe_read_kernel_str(hog.comm, sizeof(hog.comm), prev->comm);
+	hog.pid = longest->pid;
+	__builtin_memcpy(hog.comm, longest->comm, sizeof(hog.comm));
 	if (bpf_ringbuf_output(&records, &hog, sizeof(hog), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&counters.dropped, 1);
 	return 0;

@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct stall_record) == 48, "no hidden padding");
 struct hog_record {
 	__u64 begin, end; /* woken, running; CLOCK_MONOTONIC ns */
 	__u32 reader,
-		pid; /* thread groups: the reader's, and that of the task which had the CPU until then */
+		pid; /* thread groups: the reader's, and that of the task which had the CPU longest */
 	char comm[FLOW_COMM]; /* of that task */
 };
 

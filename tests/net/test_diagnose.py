@@ -144,7 +144,7 @@ def test_another_task_on_the_readers_cpu():
     verdict = max(flow["causes"], key=lambda verdict: verdict["saving"])
     assert verdict["end"] == "server" and 5e6 < verdict["wait_p50_ns"] < 60e6, flow
     # It has the CPU 20 of 25 ms. Others may have it when it sleeps.
-    assert verdict["behind"]["comm"] == "hog" and verdict["behind"]["turns"] > 0.5 * verdict["turns"], verdict
+    assert verdict["behind"]["comm"] == "hog" and verdict["behind"]["turns"] > 0.3 * verdict["turns"], verdict
 
 
 def test_a_small_rcvbuf_cures_most():

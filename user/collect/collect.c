@@ -109,6 +109,7 @@ static int load(struct collect *c, bool stalls)
 		bpf_program__set_autoload(program_of(c, i), c->chosen[i]);
 	bpf_map__set_autocreate(c->skel->maps.stalls, stalls);
 	bpf_map__set_autocreate(c->skel->maps.fired, stalls);
+	bpf_map__set_autocreate(c->skel->maps.runners, stalls);
 	rc = layover_bpf__load(c->skel);
 	if (rc)
 		return err_set(
