@@ -44,8 +44,9 @@ def test_interim_lines(mode):
     done = layover("ping", "--lab", "--no-split", "-j", *mode, "-t", "1.3s", "--interval", "200ms")
     trips = [int(words[2]) for words in map(str.split, done.stderr.splitlines()) if words[3:4] == ["trips"]]
     out = json.loads(done.stdout)["rtt"]
-    assert 4 <= len(trips) <= 6, done.stderr
-    assert 0.6 * out["count"] < sum(trips) <= out["count"] and out["lost"] == 0
+    # A datagram that gets lost is waited for: then nothing comes for a second.
+    assert 4 <= sum(n > 0 for n in trips) <= 8, done.stderr
+    assert 0.6 * out["count"] < sum(trips) <= out["count"]
 
 
 @OVERLAPS
