@@ -114,6 +114,15 @@ static int send_message(struct overlap *o, uint64_t seq, uint64_t due, uint32_t 
 	return rc == -EPERM ? 0 : rc; /* a filter of this host's dropped it: lost like any other */
 }
 
+/* A stream keeps the order, and a short message's number is only the end of one. */
+static uint64_t number_of_reply(const struct overlap *o)
+{
+	const struct load_client *c = o->c;
+
+	return plan_datagrams(&c->plan) ? peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask))
+					: o->flight.done + 1;
+}
+
 /* One reply, or something stray. 0 go on, or why not: -EINTR when it was interrupted. */
 static int take_reply(struct overlap *o, struct io *io, const struct sockaddr_storage *from)
 {
@@ -129,8 +138,7 @@ static int take_reply(struct overlap *o, struct io *io, const struct sockaddr_st
 		return rc ? rc : -errno;
 	if (plan_datagrams(&c->plan) && !client_of_session(c, c->reply, n, from))
 		return 0;
-	flight_reply(&o->flight, peer_seq(c->plan.peer, message_get_seq(c->reply, c->mask)),
-		     (uint32_t)n, clock_ns(), &rc);
+	flight_reply(&o->flight, number_of_reply(o), (uint32_t)n, clock_ns(), &rc);
 	return rc;
 }
 
@@ -344,8 +352,9 @@ static int open_flight(struct overlap *o, struct samples *out)
 	struct load_client *c = o->c;
 	uint64_t timeout = plan_datagrams(&c->plan) ? c->plan.timeout_ns : 0;
 
-	return flight_open(&o->flight, c->mask, timeout, UINT64_MAX,
-			   o->look ? &o->look->fresh : out, o->look ? &o->look->lock : NULL);
+	return flight_open(&o->flight, plan_datagrams(&c->plan) ? c->mask : UINT64_MAX, timeout,
+			   UINT64_MAX, o->look ? &o->look->fresh : out,
+			   o->look ? &o->look->lock : NULL);
 }
 
 int overlap_run(struct load_client *c, struct samples *out, struct look *look,

@@ -317,6 +317,12 @@ static int check_overlap(const struct load_plan *plan)
 		return err_set(
 			-EINVAL,
 			"playback sends messages of different sizes: datagrams only, add --udp");
+	if (plan_datagrams(plan) && plan_reply_bytes(plan) < 2 &&
+	    plan->depth > PLAN_WINDOW_ONE_BYTE)
+		return err_set(
+			-ERANGE,
+			"depth: only %d datagrams of one byte can be told apart; use 2 bytes",
+			PLAN_WINDOW_ONE_BYTE);
 	/* Both ends would wait until the other one reads. */
 	if (plan->depth > 1 && !plan_datagrams(plan) && plan->depth * bytes > PLAN_WINDOW_MAX)
 		return err_set(
