@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "load/address.h"
 
 enum { DELACK_MAX_OPTION = 1003 /* TCP_BPF_DELACK_MAX, include/uapi/linux/bpf.h; in us */ };
@@ -29,10 +30,8 @@ const struct cure cures[CURES] = {
 /* In a directory that a restart empties: sockets do not outlive one either. */
 static void journal_path(char *path, size_t size, const char *suffix)
 {
-	const char *dir = getenv("LAYOVER_STATE");
-
-	mkdir(dir ? dir : "/run/layover", 0755);
-	snprintf(path, size, "%s/remedy.json%s", dir ? dir : "/run/layover", suffix);
+	state_make(); /* if it cannot be made, writing the file tells why */
+	snprintf(path, size, "%s/remedy.json%s", state_folder(), suffix);
 }
 
 json_t *cures_journal_read(void)

@@ -350,8 +350,8 @@ static int read_device(struct machine *machine, struct device *d)
 	tree_number(&d->gro_flush_timeout_ns, "/sys/class/net/%s/gro_flush_timeout", d->name);
 	tree_number(&d->defer_hard_irqs, "/sys/class/net/%s/napi_defer_hard_irqs", d->name);
 	read_driver(d);
-	d->channels_rc = ethtool_channels(d->name, &d->channels);
-	d->coalesce_rc = ethtool_coalesce(d->name, &d->coalesce);
+	d->channels_rc = ethtool_get(&channel_group, d->name, &d->channels);
+	d->coalesce_rc = ethtool_get(&coalesce_group, d->name, &d->coalesce);
 	d->rss_rc = ethtool_rss(d->name, &d->rss);
 	if (!d->rss_rc && !d->rss.size)
 		d->rss_rc = -EOPNOTSUPP;

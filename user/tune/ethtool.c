@@ -46,6 +46,11 @@ const struct ethtool_field coalesce_fields[] = {
 	{0},
 };
 
+const struct ethtool_group channel_group = {channel_fields, "-L", ETHTOOL_GCHANNELS,
+					    ETHTOOL_SCHANNELS, sizeof(struct ethtool_channels)};
+const struct ethtool_group coalesce_group = {coalesce_fields, "-C", ETHTOOL_GCOALESCE,
+					     ETHTOOL_SCOALESCE, sizeof(struct ethtool_coalesce)};
+
 static int request(const char *device, void *data)
 {
 	struct ifreq ifr = {.ifr_data = data};
@@ -69,32 +74,17 @@ int ethtool_driver(const char *device, struct ethtool_drvinfo *info)
 	return request(device, info);
 }
 
-int ethtool_channels(const char *device, struct ethtool_channels *channels)
+int ethtool_get(const struct ethtool_group *group, const char *device, void *numbers)
 {
-	*channels = (struct ethtool_channels){.cmd = ETHTOOL_GCHANNELS};
-	return request(device, channels);
+	memset(numbers, 0, group->size);
+	*(uint32_t *)numbers = group->get;
+	return request(device, numbers);
 }
 
-int ethtool_set_channels(const char *device, const struct ethtool_channels *channels)
+int ethtool_set(const struct ethtool_group *group, const char *device, void *numbers)
 {
-	struct ethtool_channels set = *channels;
-
-	set.cmd = ETHTOOL_SCHANNELS;
-	return request(device, &set);
-}
-
-int ethtool_coalesce(const char *device, struct ethtool_coalesce *coalesce)
-{
-	*coalesce = (struct ethtool_coalesce){.cmd = ETHTOOL_GCOALESCE};
-	return request(device, coalesce);
-}
-
-int ethtool_set_coalesce(const char *device, const struct ethtool_coalesce *coalesce)
-{
-	struct ethtool_coalesce set = *coalesce;
-
-	set.cmd = ETHTOOL_SCOALESCE;
-	return request(device, &set);
+	*(uint32_t *)numbers = group->set;
+	return request(device, numbers);
 }
 
 static int read_rss(const char *device, struct ethtool_rxfh *rxfh, struct rss *rss)

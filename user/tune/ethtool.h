@@ -26,12 +26,6 @@ struct rss {
 
 int ethtool_driver(const char *device, struct ethtool_drvinfo *info);
 
-int ethtool_channels(const char *device, struct ethtool_channels *channels);
-int ethtool_set_channels(const char *device, const struct ethtool_channels *channels);
-
-int ethtool_coalesce(const char *device, struct ethtool_coalesce *coalesce);
-int ethtool_set_coalesce(const char *device, const struct ethtool_coalesce *coalesce);
-
 int ethtool_rss(const char *device, struct rss *rss);
 
 /* Size 0: back to the driver's own table. The key stays. */
@@ -51,6 +45,24 @@ struct ethtool_field {
 };
 
 extern const struct ethtool_field channel_fields[], coalesce_fields[];
+
+/* The structs themselves: each is read and set as a whole and begins with its command. */
+struct ethtool_group {
+	const struct ethtool_field *fields;
+	const char *option; /* of ethtool, to set it */
+	uint32_t get, set;
+	size_t size;
+};
+
+extern const struct ethtool_group channel_group, coalesce_group;
+
+union ethtool_numbers {
+	struct ethtool_channels channels;
+	struct ethtool_coalesce coalesce;
+};
+
+int ethtool_get(const struct ethtool_group *group, const char *device, void *numbers);
+int ethtool_set(const struct ethtool_group *group, const char *device, void *numbers);
 
 /* Sets what the list names. 0 or -EINVAL with a sentence that begins with `what`. */
 int ethtool_fields_parse(const struct ethtool_field *fields, const char *what, const char *list,

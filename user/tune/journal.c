@@ -13,16 +13,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "tune/tree.h"
 
 static const char schema[] = "layover/irq-journal/1";
-
-static const char *folder(void)
-{
-	const char *set = getenv("LAYOVER_STATE");
-
-	return set && *set ? set : "/run/layover";
-}
 
 void journal_step(void)
 {
@@ -63,9 +57,9 @@ int journal_lock(void)
 	char path[JOURNAL_PATH];
 	int fd;
 
-	if (mkdir(folder(), 0755) && errno != EEXIST)
-		return cannot("make the folder", folder());
-	snprintf(path, sizeof(path), "%s/lock", folder());
+	if (state_make())
+		return cannot("make the folder", state_folder());
+	snprintf(path, sizeof(path), "%s/lock", state_folder());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return cannot("open", path);
@@ -78,10 +72,10 @@ int journal_lock(void)
 
 static int sync_folder(void)
 {
-	int fd = open(folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	int fd = open(state_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
 	if (fd < 0 || fsync(fd))
-		rc = cannot("sync", folder());
+		rc = cannot("sync", state_folder());
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -94,12 +88,12 @@ static int ascending(const void *a, const void *b)
 
 int journal_list(int *numbers)
 {
-	DIR *dir = opendir(folder());
+	DIR *dir = opendir(state_folder());
 	struct dirent *entry;
 	int n = 0;
 
 	if (!dir)
-		return errno == ENOENT ? 0 : cannot("read", folder());
+		return errno == ENOENT ? 0 : cannot("read", state_folder());
 	while (n < JOURNALS_MAX && (entry = readdir(dir))) {
 		int number, end = 0;
 
@@ -171,9 +165,9 @@ int journal_create(const struct plan *plan, struct journal *j)
 		return err_set(-ENOSPC,
 			       "%d plans are applied on top of each other; undo them first",
 			       JOURNALS_MAX);
-	snprintf(beside, sizeof(beside), "%s/new", folder());
+	snprintf(beside, sizeof(beside), "%s/new", state_folder());
 	j->number = n ? numbers[n - 1] + 1 : 1;
-	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(), j->number);
+	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", state_folder(), j->number);
 	j->fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 		     0644);
 	if (j->fd < 0)
@@ -295,7 +289,7 @@ int journal_read(int number, struct journal *j)
 	int rc;
 
 	*j = (struct journal){.fd = -1, .number = number};
-	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", folder(), number);
+	snprintf(j->path, sizeof(j->path), "%s/irq-%d.journal", state_folder(), number);
 	file = fopen(j->path, "re");
 	if (!file)
 		return cannot("read", j->path);

@@ -91,65 +91,36 @@ static void command_irq(const struct setting_ref *s, const char *text, char *out
 
 /* --- ethtool ------------------------------------------------------------------------------------- */
 
-static int read_channels(const struct setting_ref *s, char *text)
+static int read_group(const struct ethtool_group *group, const struct setting_ref *s, char *text)
 {
-	struct ethtool_channels channels;
-	int rc = ethtool_channels(s->device, &channels);
+	union ethtool_numbers numbers;
+	int rc = ethtool_get(group, s->device, &numbers);
 
 	if (!rc)
-		ethtool_fields_format(channel_fields, s->key, &channels, text, KNOB_TEXT);
+		ethtool_fields_format(group->fields, s->key, &numbers, text, KNOB_TEXT);
 	return rc;
 }
 
-static int write_channels(const struct setting_ref *s, const char *text)
+static int write_group(const struct ethtool_group *group, const struct setting_ref *s,
+		       const char *text)
 {
-	struct ethtool_channels channels;
-	int rc = ethtool_channels(s->device, &channels);
+	union ethtool_numbers numbers;
+	int rc = ethtool_get(group, s->device, &numbers);
 
 	if (!rc)
-		rc = ethtool_fields_parse(channel_fields, s->device, text, &channels);
-	return rc ? rc : ethtool_set_channels(s->device, &channels);
-}
-
-static int read_coalesce(const struct setting_ref *s, char *text)
-{
-	struct ethtool_coalesce coalesce;
-	int rc = ethtool_coalesce(s->device, &coalesce);
-
-	if (!rc)
-		ethtool_fields_format(coalesce_fields, s->key, &coalesce, text, KNOB_TEXT);
-	return rc;
-}
-
-static int write_coalesce(const struct setting_ref *s, const char *text)
-{
-	struct ethtool_coalesce coalesce;
-	int rc = ethtool_coalesce(s->device, &coalesce);
-
-	if (!rc)
-		rc = ethtool_fields_parse(coalesce_fields, s->device, text, &coalesce);
-	return rc ? rc : ethtool_set_coalesce(s->device, &coalesce);
+		rc = ethtool_fields_parse(group->fields, s->device, text, &numbers);
+	return rc ? rc : ethtool_set(group, s->device, &numbers);
 }
 
 /* "rx-usecs=3,tx-usecs=0" as ethtool's words. */
-static void command_fields(const char *option, const struct setting_ref *s, const char *text,
-			   char *out)
+static void command_group(const struct ethtool_group *group, const struct setting_ref *s,
+			  const char *text, char *out)
 {
-	int n = snprintf(out, KNOB_NAME, "ethtool %s %s %s", option, s->device, text);
+	int n = snprintf(out, KNOB_NAME, "ethtool %s %s %s", group->option, s->device, text);
 
 	for (int i = 0; i < n && i < KNOB_NAME - 1; i++)
 		if (out[i] == '=' || out[i] == ',')
 			out[i] = ' ';
-}
-
-static void command_channels(const struct setting_ref *s, const char *text, char *out)
-{
-	command_fields("-L", s, text, out);
-}
-
-static void command_coalesce(const struct setting_ref *s, const char *text, char *out)
-{
-	command_fields("-C", s, text, out);
 }
 
 static int read_table(const char *device, struct rss **out)
@@ -248,18 +219,19 @@ static void command_rss(const struct setting_ref *s, const char *text, char *out
 #define NET "/sys/class/net/DEV/"
 
 const struct knob knobs[] = {
-	{"channels", NULL, same_text, read_channels, write_channels, command_channels, false},
-	{"rss", NULL, same_text, read_rss, write_rss, command_rss, false},
-	{"irq", NULL, same_list, read_irq, write_irq, command_irq, false},
-	{"rps_cpus", NET "queues/rx-KEY/rps_cpus", same_mask, NULL, NULL, NULL, true},
-	{"rps_flow_cnt", NET "queues/rx-KEY/rps_flow_cnt", same_text, NULL, NULL, NULL, true},
-	{"xps_cpus", NET "queues/tx-KEY/xps_cpus", same_mask, NULL, NULL, NULL, true},
-	{"coalesce", NULL, same_text, read_coalesce, write_coalesce, command_coalesce, false},
-	{"threaded", NET "threaded", same_text, NULL, NULL, NULL, false},
-	{"gro_flush_timeout", NET "gro_flush_timeout", same_text, NULL, NULL, NULL, false},
-	{"napi_defer_hard_irqs", NET "napi_defer_hard_irqs", same_text, NULL, NULL, NULL, false},
-	{"busy_read", "/proc/sys/net/core/busy_read", same_text, NULL, NULL, NULL, false},
-	{"busy_poll", "/proc/sys/net/core/busy_poll", same_text, NULL, NULL, NULL, false},
+	{"channels", NULL, &channel_group, same_text, NULL, NULL, NULL, false},
+	{"rss", NULL, NULL, same_text, read_rss, write_rss, command_rss, false},
+	{"irq", NULL, NULL, same_list, read_irq, write_irq, command_irq, false},
+	{"rps_cpus", NET "queues/rx-KEY/rps_cpus", NULL, same_mask, NULL, NULL, NULL, true},
+	{"rps_flow_cnt", NET "queues/rx-KEY/rps_flow_cnt", NULL, same_text, NULL, NULL, NULL, true},
+	{"xps_cpus", NET "queues/tx-KEY/xps_cpus", NULL, same_mask, NULL, NULL, NULL, true},
+	{"coalesce", NULL, &coalesce_group, same_text, NULL, NULL, NULL, false},
+	{"threaded", NET "threaded", NULL, same_text, NULL, NULL, NULL, false},
+	{"gro_flush_timeout", NET "gro_flush_timeout", NULL, same_text, NULL, NULL, NULL, false},
+	{"napi_defer_hard_irqs", NET "napi_defer_hard_irqs", NULL, same_text, NULL, NULL, NULL,
+	 false},
+	{"busy_read", "/proc/sys/net/core/busy_read", NULL, same_text, NULL, NULL, NULL, false},
+	{"busy_poll", "/proc/sys/net/core/busy_poll", NULL, same_text, NULL, NULL, NULL, false},
 	{0},
 };
 
@@ -269,6 +241,11 @@ const struct knob *knob_find(const char *name)
 		if (!strcmp(k->name, name))
 			return k;
 	return NULL;
+}
+
+bool setting_same(const struct setting_ref *a, const struct setting_ref *b)
+{
+	return a->knob == b->knob && !strcmp(a->device, b->device) && !strcmp(a->key, b->key);
 }
 
 static bool needs_device(const struct knob *k)
@@ -321,6 +298,8 @@ int knob_read(const struct setting_ref *s, char *text)
 	int rc;
 
 	text[0] = '\0';
+	if (s->knob->group)
+		return about_device(s, read_group(s->knob->group, s, text));
 	if (s->knob->read)
 		return about_device(s, s->knob->read(s, text));
 	fill_path(s, path, sizeof(path));
@@ -332,6 +311,8 @@ int knob_write(const struct setting_ref *s, const char *text)
 {
 	char path[256];
 
+	if (s->knob->group)
+		return about_device(s, write_group(s->knob->group, s, text));
 	if (s->knob->write)
 		return about_device(s, s->knob->write(s, text));
 	fill_path(s, path, sizeof(path));
@@ -356,6 +337,10 @@ void knob_command(const struct setting_ref *s, const char *text, char *out)
 {
 	char path[256];
 
+	if (s->knob->group) {
+		command_group(s->knob->group, s, text, out);
+		return;
+	}
 	if (s->knob->command) {
 		s->knob->command(s, text, out);
 		return;

@@ -14,6 +14,8 @@ enum {
 	KNOB_NAME = 512,   /* for what people are told that it is, and what they would type */
 };
 
+struct ethtool_group;
+
 struct setting_ref {
 	const struct knob *knob;
 	const char *device; /* "": the machine */
@@ -27,9 +29,11 @@ struct knob {
 	 * no plan can write to another file.
 	 */
 	const char *path;
+	const struct ethtool_group
+		*group; /* its key names fields of this; NULL: not one of these */
 	/* Two values mean the same (the kernel writes masks and lists its own way). */
 	bool (*same)(const char *a, const char *b);
-	/* All but files; 0 or -errno. */
+	/* All others; 0 or -errno. */
 	int (*read)(const struct setting_ref *s, char *text);
 	int (*write)(const struct setting_ref *s, const char *text);
 	/* What a person would type; NULL for files: echo. */
@@ -41,6 +45,8 @@ extern const struct knob knobs[]; /* ends with a row whose name is NULL */
 
 /* By name; NULL: there is none. */
 const struct knob *knob_find(const char *name);
+
+bool setting_same(const struct setting_ref *a, const struct setting_ref *b);
 
 /* 0, or -EINVAL with a sentence: a device or key that could lead elsewhere. */
 int knob_check(const struct setting_ref *s);

@@ -96,13 +96,25 @@ static int read_family(const struct nlmsghdr *header, void *arg)
 	return MNL_CB_OK;
 }
 
+/* Adds an element of that size to an array. As a callback's result. */
+static int append(void *array, int *count, size_t size, const void *element)
+{
+	void **at = array, *more = realloc(*at, size * (size_t)(*count + 1));
+
+	if (!more)
+		return MNL_CB_ERROR;
+	memcpy((char *)more + size * (size_t)*count, element, size);
+	*at = more;
+	++*count;
+	return MNL_CB_OK;
+}
+
 static int read_napi(const struct nlmsghdr *header, void *arg)
 {
 	struct asking *asking = arg;
 	struct netdev *out = asking->out;
 	struct netdev_napi napi = {0, -1, 0, -1, -1, -1, -1};
 	const struct nlattr *attr;
-	struct netdev_napi *more;
 
 	mnl_attr_for_each(attr, header, sizeof(struct genlmsghdr))
 	{
@@ -132,19 +144,14 @@ static int read_napi(const struct nlmsghdr *header, void *arg)
 			break;
 		}
 	}
-	more = realloc(out->napis, sizeof(*more) * (size_t)(out->napi_count + 1));
-	if (!more)
-		return MNL_CB_ERROR;
-	out->napis = more;
-	out->napis[out->napi_count++] = napi;
-	return MNL_CB_OK;
+	return append(&out->napis, &out->napi_count, sizeof(napi), &napi);
 }
 
 static int read_queue(const struct nlmsghdr *header, void *arg)
 {
 	struct asking *asking = arg;
 	struct netdev *out = asking->out;
-	struct netdev_queue queue = {0}, *more;
+	struct netdev_queue queue = {0};
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, header, sizeof(struct genlmsghdr))
@@ -163,12 +170,7 @@ static int read_queue(const struct nlmsghdr *header, void *arg)
 			break;
 		}
 	}
-	more = realloc(out->queues, sizeof(*more) * (size_t)(out->queue_count + 1));
-	if (!more)
-		return MNL_CB_ERROR;
-	out->queues = more;
-	out->queues[out->queue_count++] = queue;
-	return MNL_CB_OK;
+	return append(&out->queues, &out->queue_count, sizeof(queue), &queue);
 }
 
 static int dump(struct asking *asking, uint8_t command, uint16_t ifindex_attr, mnl_cb_t answer)

@@ -11,17 +11,12 @@
 #include "load/clock.h"
 #include "tune/interrupts.h"
 
-static bool same_setting(const struct setting_ref *a, const struct setting_ref *b)
-{
-	return a->knob == b->knob && !strcmp(a->device, b->device) && !strcmp(a->key, b->key);
-}
-
 static int add_check(struct checks *all, const struct change *change)
 {
 	struct check *more;
 
 	for (int i = 0; i < all->n; i++)
-		if (same_setting(&all->rows[i].change->ref, &change->ref)) {
+		if (setting_same(&all->rows[i].change->ref, &change->ref)) {
 			all->rows[i].change = change;
 			return 0;
 		}
