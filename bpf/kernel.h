@@ -45,6 +45,7 @@ struct sock_common {
 	__u16 skc_num;
 	__be32 skc_daddr, skc_rcv_saddr;
 	unsigned short skc_family;
+	unsigned short skc_rx_queue_mapping; /* CONFIG_SOCK_RX_QUEUE_MAPPING */
 	struct possible_net skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
@@ -59,6 +60,7 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 	__u16 sk_protocol;
 	unsigned long sk_tsq_flags;
+	int sk_rx_dst_ifindex; /* since 5.17 */
 };
 
 struct socket {

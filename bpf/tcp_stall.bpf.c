@@ -77,6 +77,11 @@ static __always_inline void introduce(struct turn *turn, const struct sock *sk)
 	f.role = turn->now.role;
 	f.pid = bpf_get_current_pid_tgid() >> 32;
 	bpf_get_current_comm(f.comm, sizeof(f.comm));
+	if (bpf_core_field_exists(sk->sk_rx_dst_ifindex))
+		f.rx_ifindex = BPF_CORE_READ(sk, sk_rx_dst_ifindex);
+	f.rx_queue = FLOW_NO_QUEUE;
+	if (bpf_core_field_exists(sk->__sk_common.skc_rx_queue_mapping))
+		f.rx_queue = BPF_CORE_READ(sk, __sk_common.skc_rx_queue_mapping);
 	if (!bpf_ringbuf_output(&records, &f, sizeof(f), BPF_RB_NO_WAKEUP))
 		turn->introduced = 1; /* else: again next time */
 }

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-enum { FLOW_COMM = 16 };
+enum { FLOW_COMM = 16, FLOW_NO_QUEUE = 0xffff };
 
 /* A watched socket, told when a program first sends or receives through it. */
 struct flow_record {
@@ -19,10 +19,12 @@ struct flow_record {
 	__u8 pad;
 	__u32 pid; /* thread group */
 	char comm[FLOW_COMM];
-	__u32 pad2;
+	__u32 rx_ifindex; /* the device that its packets come by, in netns; 0: not known */
+	__u16 rx_queue;   /* of that device, FLOW_NO_QUEUE: the driver does not tell */
+	__u16 pad2[3];
 };
 
-_Static_assert(sizeof(struct flow_record) == 88, "no hidden padding");
+_Static_assert(sizeof(struct flow_record) == 96, "no hidden padding");
 
 /* Why written bytes did not leave with the write. Checked in this order. */
 enum hold_reason {

@@ -27,7 +27,7 @@ def test_man_page_and_help_agree(command):
     with open(os.path.join(TOP, "docs", "man", f"layover-{command}.1.rst"), encoding="utf-8") as file:
         page = file.read()
     described = options_of(page)
-    if command == "load":  # the shared ones are described in layover-ping(1)
+    if command in ("load", "irq"):  # the shared ones are described in layover-ping(1)
         with open(os.path.join(TOP, "docs", "man", "layover-ping.1.rst"), encoding="utf-8") as file:
             described |= options_of(file.read())
     assert helped - described == set()

@@ -18,6 +18,7 @@
 #include "tune/devices.h"
 #include "tune/interrupts.h"
 #include "base/error.h"
+#include "tune/axes.h"
 #include "tune/policies.h"
 #include "tune/rss.h"
 #include "view/irq.h"
@@ -417,7 +418,7 @@ static void test_text_is_narrow(void **state)
 	snprintf(path, sizeof(path), "%s/text", root);
 	fflush(stdout);
 	assert_non_null(freopen(path, "w", stdout));
-	view_irq_text(&m, &rates);
+	view_irq_text(&m, &rates, &(const struct irq_receivers){0});
 	fflush(stdout);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
@@ -444,6 +445,68 @@ static void test_spread(void **state)
 	assert_plan("spread", &(struct policy_options){.cpus = "7"},
 		    "eth0-TxRx-0:7 eth0-TxRx-1:7 eth0-TxRx-2:7 eth0-TxRx-3:7");
 	assert_plan("spread", &(struct policy_options){.queues = "1"}, "eth0-TxRx-1:1");
+}
+
+static int find_change(const struct plan *plan, const char *knob, const char *name)
+{
+	for (int i = 0; i < plan->n; i++)
+		if (!strcmp(plan->rows[i].ref.knob->name, knob) &&
+		    !strcmp(plan->rows[i].ref.key, name))
+			return i;
+	return -1;
+}
+
+/* What can be tried on this tree: interrupts as they are, on CPU 0, on 1; RPS as it is, off, to 0, to 1. */
+static void test_axes(void **state)
+{
+	const char *eth0 = "eth0";
+	struct axes_wish wish = {.only = "irq,rps", .cpus = "0-1", .reader = 1};
+	struct machine m;
+	struct axes axes;
+	struct plan made = {0};
+	char text[128];
+	int irq, rps;
+
+	(void)state;
+	assert_int_equal(machine_read(&m, &eth0, 1), 0);
+	assert_int_equal(axes_make(&m, &m.devices[0], &wish, &axes), 0);
+	assert_int_equal(axes.n, 2);
+	assert_int_equal(axes.combinations, 12);
+	assert_int_equal(axes.all.n, 8); /* four interrupts, four queues, each once */
+	irq = find_change(&axes.all, "irq", "eth0-TxRx-3");
+	rps = find_change(&axes.all, "rps_cpus", "2");
+	/* all as it is now */
+	assert_int_equal(axes_changes(&axes, 0), 0);
+	assert_string_equal(axes_wanted(&axes, 0, irq), "6");
+	assert_string_equal(axes_wanted(&axes, 0, rps), "c0");
+	/* the last axis changes quickest: 1 * 4 + 3 */
+	axes_say(&axes, 7, -1, text, sizeof(text));
+	assert_string_equal(text, "irq 0, rps 1");
+	assert_int_equal(axes_changes(&axes, 7), 2);
+	assert_string_equal(axes_wanted(&axes, 7, irq), "0");
+	assert_string_equal(axes_wanted(&axes, 7, rps), "2");
+	/* "rps off" changes queue 2 alone */
+	assert_int_equal(axes_plan(&axes, 1, &made), 0);
+	assert_int_equal(made.n, 1);
+	assert_string_equal(made.rows[0].old, "c0");
+	assert_string_equal(made.rows[0].new, "0");
+	plan_free(&made);
+	axes_free(&axes);
+	/* the reader and polling need nothing of the device; one more policy is a value more */
+	wish = (struct axes_wish){
+		.only = "reader,busy-poll", .cpus = "0-1", .extra = {"xps"}, .extra_count = 1};
+	assert_int_equal(axes_make(&m, &m.devices[0], &wish, &axes), 0);
+	assert_int_equal(axes.combinations, 2 * 2 * 2);
+	axes_free(&axes);
+	for (int i = 0; i < 3; i++) {
+		static const struct axes_wish wrong[] = {{.only = "irqs"},
+							 {.cpus = "0,"},
+							 {.extra = {"queues 2"}, .extra_count = 1}};
+
+		assert_int_equal(axes_make(&m, &m.devices[0], &wrong[i], &axes), -EINVAL);
+		axes_free(&axes);
+	}
+	machine_free(&m);
 }
 
 static void test_near_reader(void **state)
@@ -552,6 +615,7 @@ int main(void)
 		ON_TREE(test_machine),
 		ON_TREE(test_text_is_narrow),
 		ON_TREE(test_spread),
+		ON_TREE(test_axes),
 		ON_TREE(test_near_reader),
 		ON_TREE(test_isolate),
 		ON_TREE(test_packets),

@@ -385,3 +385,28 @@ def test_flows_go_where_they_are_said_to(machine, restored, first, weights):
     flows = json.loads(layover(machine, "flow", "eth0", *words, "-j", "2>/dev/null"))["flows"]
     assert [flow["name"] for flow in flows] == list(found.values())
     assert len({flow["queue"] for flow in flows}) > 1
+
+
+def test_flows_and_readers(machine, restored):
+    """The kernel's queue of each of 16 flows is the one that the table says, and its softirq runs where that queue's
+    interrupt goes."""
+    guest = machine.guest
+    if (guest.options.kernel, guest.options.nic) == ("6.1", "virtio"):
+        layover(machine, "apply", "eth0", "rss", "weights", "1,1,1,1")  # as above
+    layover(machine, "apply", "eth0", "spread")
+    pid = guest.check(f"python3 /lab/traffic.py ping {guest.peer_address} 16 100000 >/dev/null 2>&1 & echo $!").strip()
+    try:
+        out = json.loads(layover(machine, "show", "eth0", "--flows", "-i", "6", "-j"))
+    finally:
+        guest.check(f"kill {pid}")
+    device, = out["devices"]
+    flows = [flow for flow in device["flows"] if flow["remote"] == f"{guest.peer_address}:7777"]
+    assert len(flows) == 16 and {flow["pid"] for flow in flows} == {int(pid)}
+    assert [flow["rx_queue"] for flow in flows] == [flow["rss_queue"] for flow in flows]
+    assert len({flow["rx_queue"] for flow in flows}) > 1
+    cpus = {queue: int(irq["affinity"]) for irq in device["irqs"] for queue in irq["rx_queues"]}
+    for flow in flows:
+        assert flow["turns"] > 10
+        there = sum(way["turns"] for way in flow["ways"]
+                    if way["softirq_cpu"] == way["irq_cpu"] == cpus[flow["rx_queue"]])
+        assert there >= 0.9 * flow["turns"], flow

@@ -13,8 +13,7 @@
 #include "cmd/irq.h"
 #include "load/clock.h"
 #include "tune/devices.h"
-#include "tune/rss.h"
-#include "tune/tree.h"
+#include "tune/steering.h"
 #include "view/irq.h"
 
 enum { WORDS_MAX = 64, INTERVAL_MAX_S = 3600 };
@@ -23,7 +22,7 @@ enum { WORDS_MAX = 64, INTERVAL_MAX_S = 3600 };
 
 struct show_options {
 	uint64_t interval_ns;
-	bool json;
+	bool json, flows;
 };
 
 #define AT(field) offsetof(struct show_options, field)
@@ -31,6 +30,9 @@ struct show_options {
 static const struct setting show_settings[] = {
 	{"interval", 'i', "TIME", "rates over this time (default 1s; 0: counts since boot)",
 	 SETTING_TIME, AT(interval_ns), NS_PER_S, 0, NULL},
+	{"flows", 0, NULL,
+	 "also the TCP flows behind each queue and their readers' CPUs, for that time (root)",
+	 SETTING_FLAG, AT(flows), 0, 0, NULL},
 	{"json", 'j', NULL, "print JSON", SETTING_FLAG, AT(json), 0, 0, NULL},
 	{0},
 };
@@ -38,21 +40,63 @@ static const struct setting show_settings[] = {
 static const char show_doc[] =
 	"Shows each network device's queues and interrupts: where they go, how often they come, and what "
 	"spreads packets over them.\v"
-	"Changes nothing and needs no privilege.\n\n"
+	"Changes nothing. Only --flows needs privilege.\n\n"
 	"Examples:\n"
 	"  layover irq show\n"
-	"  layover irq show eth0 -i 5 -j\n";
+	"  layover irq show eth0 -i 5 -j\n"
+	"  layover irq show eth0 --flows -i 3\n";
 
-static int read_rates(struct irq_rates *rates, uint64_t interval_ns)
+/* While the flows are watched, if they shall be; else nothing is done in between. */
+static int pass_time(const struct show_options *o, struct irq_flows_watch *watch,
+		     const struct machine *machine, struct irq_receivers *flows)
 {
-	struct timespec interval = clock_timespec(interval_ns);
+	struct timespec interval = clock_timespec(o->interval_ns);
+
+	if (watch->watching)
+		return irq_flows_gather(watch, o->interval_ns, machine, flows);
+	nanosleep(&interval, NULL);
+	return 0;
+}
+
+static int read_rates(const struct show_options *o, struct irq_flows_watch *watch,
+		      struct machine *machine, struct irq_rates *rates, struct irq_receivers *flows)
+{
 	int rc = interrupts_read("/proc/softirqs", &rates->softirqs);
 
-	if (rc || !interval_ns)
+	if (rc || !o->interval_ns)
 		return rc;
-	nanosleep(&interval, NULL);
-	rc = interrupts_read("/proc/interrupts", &rates->interrupts_after);
+	rc = pass_time(o, watch, machine, flows);
+	if (!rc)
+		rc = interrupts_read("/proc/interrupts", &rates->interrupts_after);
 	return rc ? rc : interrupts_read("/proc/softirqs", &rates->softirqs_after);
+}
+
+static int show_all(const struct show_options *o, const char *const *names, int count)
+{
+	struct irq_flows_watch watch = {0};
+	struct irq_receivers flows = {0};
+	struct irq_rates rates = {0};
+	struct machine machine;
+	int rc;
+
+	/* First: loading the hooks takes longer than what is counted here. */
+	if (o->flows && irq_flows_open(&watch)) {
+		say_note("no flows: %s", err_text(0));
+		err_clear();
+	}
+	rc = machine_read(&machine, names, count);
+	if (!rc)
+		rc = read_rates(o, &watch, &machine, &rates, &flows);
+	irq_flows_close(&watch);
+	if (!rc)
+		rc = o->json ? view_irq_json(&machine, &rates, &flows)
+			     : view_irq_text(&machine, &rates, &flows);
+	irq_receivers_free(&flows);
+	machine_free(&machine);
+	interrupts_free(&rates.softirqs);
+	interrupts_free(&rates.softirqs_after);
+	interrupts_free(&rates.interrupts_after);
+	return rc;
 }
 
 static int show(int argc, char **argv)
@@ -60,22 +104,14 @@ static int show(int argc, char **argv)
 	struct show_options o = {.interval_ns = NS_PER_S};
 	const struct settings parts[] = {{show_settings, &o}, {NULL, NULL}};
 	const char *names[WORDS_MAX];
-	struct irq_rates rates = {0};
-	struct machine machine;
 	int rc, count = settings_parse_words(parts, "[DEVICE...]", show_doc, names, WORDS_MAX, argc,
 					     argv);
 
 	if (o.interval_ns > (uint64_t)INTERVAL_MAX_S * NS_PER_S)
 		return say_error(EXIT_USAGE, "--interval: at most %d s", INTERVAL_MAX_S);
-	rc = machine_read(&machine, names, count);
-	if (!rc)
-		rc = read_rates(&rates, o.interval_ns);
-	if (!rc)
-		rc = o.json ? view_irq_json(&machine, &rates) : view_irq_text(&machine, &rates);
-	machine_free(&machine);
-	interrupts_free(&rates.softirqs);
-	interrupts_free(&rates.softirqs_after);
-	interrupts_free(&rates.interrupts_after);
+	if (o.flows && !o.interval_ns)
+		return say_error(EXIT_USAGE, "--flows: needs an --interval to look on");
+	rc = show_all(&o, names, count);
 	return rc ? say_error(EXIT_FAILED, "%s", err_text(rc)) : EXIT_OK;
 }
 
@@ -100,60 +136,13 @@ static const char flow_doc[] =
 	"Example:\n"
 	"  layover irq flow eth0 192.0.2.7:7117,192.0.2.1:40000\n";
 
-/* RXH_* bits. A driver that does not tell them hashes what most do: ports of TCP only. */
-static uint64_t hashed_fields(const struct device *d, int family, bool udp)
-{
-	uint32_t type = family == AF_INET ? (udp ? UDP_V4_FLOW : TCP_V4_FLOW)
-					  : (udp ? UDP_V6_FLOW : TCP_V6_FLOW);
-	uint64_t fields;
-
-	if (!ethtool_hashed_fields(d->name, type, &fields) && fields)
-		return fields;
-	return RXH_IP_SRC | RXH_IP_DST | (udp ? 0 : RXH_L4_B_0_1 | RXH_L4_B_2_3);
-}
-
-/*
- * The device's key; for a driver that does not tell it (igb, ixgbe) the one that the kernel offers to all. The latter
- * is a guess: a driver may have its own.
- */
-static int find_key(struct device *d, bool *of_kernel)
-{
-	char text[TREE_TEXT], *at = text;
-
-	*of_kernel = !d->rss_rc && !d->rss.key_size;
-	if (*of_kernel && !tree_read(text, "/proc/sys/net/core/netdev_rss_key"))
-		for (char *end; d->rss.key_size < ETHTOOL_KEY_MAX; at = end + 1) {
-			d->rss.key[d->rss.key_size] = (uint8_t)strtoul(at, &end, 16);
-			if (end == at)
-				break;
-			d->rss.key_size++;
-			if (*end != ':')
-				break;
-		}
-	if (!d->rss_rc && d->rss.key_size && (!d->rss.hfunc || d->rss.hfunc == RSS_TOEPLITZ))
-		return 0;
-	return err_set(-EOPNOTSUPP, "%s tells no table, or no Toeplitz key to compute with",
-		       d->name);
-}
-
 static int place_flow(const struct device *d, const char *text, bool udp, struct irq_flow *out)
 {
-	const struct device_queue *queue;
-	struct rss_flow flow;
-	int rc = rss_flow_parse(text, &flow);
+	struct rss_flow parsed;
+	int rc = rss_flow_parse(text, &parsed);
 
-	if (rc)
-		return rc;
-	rc = rss_hash(d->rss.key, d->rss.key_size, &flow,
-		      hashed_fields(d, flow.from.ss_family, udp), &out->hash);
 	out->text = text;
-	out->entry = out->hash % d->rss.size;
-	out->queue = d->rss.table[out->entry];
-	queue = device_queue(d, false, out->queue);
-	for (int i = 0; i < d->irq_count; i++)
-		if (queue && queue->irq == d->irqs[i].irq)
-			out->irq = &d->irqs[i];
-	return rc;
+	return rc ? rc : steering_of(d, &parsed, udp, &out->to);
 }
 
 static int flow(int argc, char **argv)
@@ -171,7 +160,7 @@ static int flow(int argc, char **argv)
 		return say_error(EXIT_USAGE, "name a DEVICE and a FLOW (REMOTE:PORT,LOCAL:PORT)");
 	rc = machine_read(&machine, words, 1);
 	if (!rc)
-		rc = find_key(&machine.devices[0], &of_kernel);
+		rc = steering_key(&machine.devices[0], &of_kernel);
 	if (!rc && of_kernel)
 		say_note("%s does not tell its hash key: this is computed with the kernel's, which "
 			 "its driver may have taken",
@@ -195,6 +184,7 @@ static const struct command verbs[] = {
 	{"apply", "changes it, with a journal", irq_apply},
 	{"verify", "is what was applied still so?", irq_verify},
 	{"undo", "restores what was before", irq_undo},
+	{"tune", "tries combinations, measures each, names the best", irq_tune},
 	{NULL, NULL, NULL},
 };
 

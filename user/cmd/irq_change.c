@@ -141,31 +141,50 @@ static int exit_code(int rc)
 	}
 }
 
-static int give_up(int rc)
+int irq_give_up(int rc)
 {
 	return say_error(exit_code(rc), "%s", err_text(rc));
+}
+
+/* How plan and apply are called. */
+struct usage {
+	const struct settings *parts;
+	const char *words, *doc;
+};
+
+/* From the command line to the machine and what shall be changed on it. 0 or -errno with a sentence. */
+static int read_wish(const struct usage *usage, int argc, char **argv, struct change_options *o,
+		     struct machine *machine, struct plan *plan)
+{
+	const char *words[WORDS_MAX];
+	int count = settings_parse_words(usage->parts, usage->words, usage->doc, words, WORDS_MAX,
+					 argc, argv);
+	int rc = options_check(o, count);
+
+	o->policy.local = o->numa != NULL;
+	if (rc)
+		return rc;
+	if (!o->plan_file)
+		return plan_words(machine, words, count, o, plan);
+	rc = plan_load(o->plan_file, plan);
+	return rc ? rc : machine_read(machine, NULL, 0);
 }
 
 int irq_plan(int argc, char **argv)
 {
 	struct change_options o = {.policy.step = 1};
 	const struct settings parts[] = {{policy_settings, &o}, {NULL, NULL}};
-	const char *words[WORDS_MAX];
+	const struct usage usage = {parts, "DEVICE POLICY...",
+				    with_policies(plan_doc, plan_examples)};
 	struct machine machine = {0};
 	struct plan plan = {0};
-	int rc, count = settings_parse_words(parts, "DEVICE POLICY...",
-					     with_policies(plan_doc, plan_examples), words,
-					     WORDS_MAX, argc, argv);
+	int rc = read_wish(&usage, argc, argv, &o, &machine, &plan);
 
-	rc = options_check(&o, count);
-	o.policy.local = o.numa != NULL;
-	if (!rc)
-		rc = plan_words(&machine, words, count, &o, &plan);
 	if (!rc)
 		rc = view_plan(&plan, o.json);
 	plan_free(&plan);
 	machine_free(&machine);
-	return rc ? give_up(rc) : EXIT_OK;
+	return rc ? irq_give_up(rc) : EXIT_OK;
 }
 
 /* --- what is refused before anything is changed -------------------------------------------------- */
@@ -225,14 +244,14 @@ static int check_journals(void)
 	return rc;
 }
 
-static int check_all(const struct machine *machine, const struct plan *plan,
-		     const struct change_options *o)
+int irq_guard(const struct machine *machine, const struct plan *plan, bool yes,
+	      bool despite_irqbalance)
 {
 	int rc = check_journals();
 
-	if (!rc && !o->yes)
+	if (!rc && !yes)
 		rc = check_control(machine, plan);
-	if (!rc && !o->despite_irqbalance && moves_irqs(plan))
+	if (!rc && !despite_irqbalance && moves_irqs(plan))
 		rc = check_irqbalance(machine);
 	return rc ? rc : plan_is_current(plan);
 }
@@ -249,7 +268,7 @@ static void stop_signals(sigset_t *set)
 	sigaddset(set, SIGQUIT);
 }
 
-static int restore(const struct plan *plan, struct journal *journal, struct restoration *out)
+int irq_restore(const struct plan *plan, struct journal *journal, struct restoration *out)
 {
 	int rc = apply_restore(plan, out);
 
@@ -276,7 +295,7 @@ static int undo_one(int number, const struct change_options *o, json_t *all)
 		say_note("what was applied before this boot is gone by itself");
 		rc = journal_remove(&j);
 	} else if (!rc) {
-		rc = j.other_netns ? journal_elsewhere() : restore(&j.plan, &j, &restored);
+		rc = j.other_netns ? journal_elsewhere() : irq_restore(&j.plan, &j, &restored);
 	}
 	if (restored.what && !o->json)
 		view_restored_text(&j.plan, &restored);
@@ -345,7 +364,7 @@ static int make(struct plan *plan, struct journal *journal, const struct change_
 	bool back = failed < 0 || (failed && !o->keep_going) || was_signalled();
 
 	if (back) {
-		rc = restore(plan, journal, &restored);
+		rc = irq_restore(plan, journal, &restored);
 		if (!rc && restored.what)
 			rc = view_applied(plan, &restored, o->json);
 		restoration_free(&restored);
@@ -372,7 +391,7 @@ static int apply(const struct machine *machine, struct plan *plan, const struct 
 
 	if (lock < 0)
 		return lock;
-	rc = check_all(machine, plan, o);
+	rc = irq_guard(machine, plan, o->yes, o->despite_irqbalance);
 	stop_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (!rc)
@@ -399,28 +418,19 @@ int irq_apply(int argc, char **argv)
 {
 	struct change_options o = {.policy.step = 1};
 	const struct settings parts[] = {{apply_settings, &o}, {policy_settings, &o}, {NULL, NULL}};
-	const char *words[WORDS_MAX];
+	const struct usage usage = {parts, "DEVICE POLICY...\n--plan FILE",
+				    with_policies(apply_doc, apply_examples)};
 	struct machine machine = {0};
 	struct plan plan = {0};
-	int rc, count = settings_parse_words(parts, "DEVICE POLICY...\n--plan FILE",
-					     with_policies(apply_doc, apply_examples), words,
-					     WORDS_MAX, argc, argv);
+	int rc = read_wish(&usage, argc, argv, &o, &machine, &plan);
 
-	rc = options_check(&o, count);
-	o.policy.local = o.numa != NULL;
-	if (!rc && o.plan_file) {
-		rc = plan_load(o.plan_file, &plan);
-		if (!rc)
-			rc = machine_read(&machine, NULL, 0);
-	} else if (!rc)
-		rc = plan_words(&machine, words, count, &o, &plan);
 	if (!rc && !has_changes(&plan))
 		rc = view_plan(&plan, o.json);
 	else if (!rc)
 		rc = apply(&machine, &plan, &o);
 	plan_free(&plan);
 	machine_free(&machine);
-	return rc ? give_up(rc) : EXIT_OK;
+	return rc ? irq_give_up(rc) : EXIT_OK;
 }
 
 /* --- verify -------------------------------------------------------------------------------------- */
@@ -453,7 +463,7 @@ int irq_verify(int argc, char **argv)
 	drifted = checks.drifted;
 	checks_free(&checks);
 	if (rc)
-		return give_up(rc);
+		return irq_give_up(rc);
 	return drifted ? EXIT_LIMIT : EXIT_OK;
 }
 
@@ -507,5 +517,5 @@ int irq_undo(int argc, char **argv)
 	stop_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	rc = undo(&o);
-	return rc ? give_up(rc) : EXIT_OK;
+	return rc ? irq_give_up(rc) : EXIT_OK;
 }

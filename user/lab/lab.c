@@ -158,6 +158,22 @@ int lab_enter(const struct lab *lab, enum lab_side side)
 		       strerror(errno));
 }
 
+int lab_move_in(struct lab *lab, enum lab_side side)
+{
+	int rc = lab_enter(lab, side);
+
+	if (rc)
+		return rc;
+	lab->mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	/* sysfs shows the devices of the network namespace in which it was mounted. */
+	if (lab->mounts < 0 || unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_SLAVE | MS_REC, NULL) ||
+	    mount("layover", "/sys", "sysfs", 0, NULL))
+		return err_set(-errno, "cannot show %s its own /sys: %s", lab->name[side],
+			       strerror(errno));
+	return 0;
+}
+
 /* Makes one side's namespace, names it and locks it. The calling thread ends up inside it. */
 static int make_netns(struct lab *lab, enum lab_side side)
 {
@@ -414,6 +430,11 @@ void lab_abandon(const struct lab *lab)
 
 void lab_destroy(struct lab *lab)
 {
+	/* The names of the namespaces are mounts as well: they must go where they were made. */
+	if (lab->mounts >= 0) {
+		setns(lab->mounts, CLONE_NEWNS);
+		close(lab->mounts);
+	}
 	lab_abandon(lab);
 	while (lab->server > 0 && waitpid(lab->server, NULL, 0) < 0 && errno == EINTR)
 		;

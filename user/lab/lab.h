@@ -21,10 +21,11 @@ struct lab {
 	char name[LAB_SIDES][32]; /* layover-PID-client, layover-PID-server: for `ip netns exec` */
 	char path[LAB_SIDES][64]; /* where they are mounted */
 	int netns[LAB_SIDES];     /* descriptors of the namespaces, -1: not made (any more) */
-	pid_t server;             /* the process that serves, or 0 */
+	int mounts;   /* descriptor of the mount namespace that was left, -1: it was not */
+	pid_t server; /* the process that serves, or 0 */
 };
 
-#define LAB_NONE ((struct lab){.netns = {-1, -1}})
+#define LAB_NONE ((struct lab){.netns = {-1, -1}, .mounts = -1})
 
 /*
  * Removes what dead runs have left behind, then makes the namespaces, the veth pair and its
@@ -65,6 +66,12 @@ int lab_inside(const struct lab *lab, enum lab_side side, int (*call)(void *arg)
 
 /* Moves the calling thread into a side's namespace for good. 0 or -errno with a sentence. */
 int lab_enter(const struct lab *lab, enum lab_side side);
+
+/*
+ * The same for a process of one thread, with a /sys that shows that side's devices: in a mount namespace of its own,
+ * which lab_destroy() leaves again. 0 or -errno with a sentence.
+ */
+int lab_move_in(struct lab *lab, enum lab_side side);
 
 /* Ends the server and removes the namespaces. Does nothing when there is no lab. */
 void lab_destroy(struct lab *lab);

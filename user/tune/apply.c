@@ -21,23 +21,33 @@ static int differs(const struct setting_ref *ref, const char *wanted)
 	return rc;
 }
 
+int apply_value(const struct setting_ref *ref, const char *value)
+{
+	int left = differs(ref, value), written;
+
+	if (!left)
+		return 0;
+	written = knob_write(ref, value);
+	err_clear();
+	journal_step();
+	/* Drivers take what they do not do, and some say no to what they have done. */
+	left = differs(ref, value);
+	return left && written ? written : left;
+}
+
 /* Sets state and error. 0, or -errno with a sentence about the journal. */
 static int make_one(struct plan *plan, int i, struct journal *journal)
 {
 	struct change *c = &plan->rows[i];
-	int rc = journal_note(journal, i, CHANGE_BEGUN, 0), written, left;
+	int rc = journal_note(journal, i, CHANGE_BEGUN, 0), refused;
 
 	if (rc)
 		return rc;
 	c->state = CHANGE_BEGUN;
 	journal_step();
-	written = knob_write(&c->ref, c->new);
-	err_clear();
-	journal_step();
-	/* Drivers take what they do not do, and some say no to what they have done. */
-	left = differs(&c->ref, c->new);
-	c->state = left ? CHANGE_FAILED : CHANGE_DONE;
-	c->error = written ? written : left < 0 ? left : 0;
+	refused = apply_value(&c->ref, c->new);
+	c->state = refused ? CHANGE_FAILED : CHANGE_DONE;
+	c->error = refused < 0 ? refused : 0;
 	rc = journal_note(journal, i, c->state, c->error);
 	journal_step();
 	return rc;
@@ -68,7 +78,7 @@ static bool any_begun(const struct plan *plan)
 /* One setting once more. True: something was written. */
 static bool restore_one(const struct change *c, enum restored *what, int *error)
 {
-	int now = differs(&c->ref, c->old), written;
+	int now = differs(&c->ref, c->old);
 
 	*error = now < 0 ? now : 0;
 	if (!now) {
@@ -84,12 +94,9 @@ static bool restore_one(const struct change *c, enum restored *what, int *error)
 		*what = RESTORED_FAILED;
 		return false;
 	}
-	written = knob_write(&c->ref, c->old);
-	err_clear();
-	journal_step();
-	now = differs(&c->ref, c->old);
+	now = apply_value(&c->ref, c->old);
 	*what = now ? RESTORED_FAILED : RESTORED_NOW;
-	*error = written;
+	*error = now < 0 ? now : 0;
 	return true;
 }
 

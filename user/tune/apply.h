@@ -13,6 +13,12 @@
  */
 int apply_make(struct plan *plan, struct journal *journal, bool keep_going);
 
+/*
+ * Gives a setting, which the journal must have as begun, a value and reads it back. 0; 1: it was taken, but reads
+ * differently; -errno as the kernel said it. No sentence.
+ */
+int apply_value(const struct setting_ref *ref, const char *value);
+
 /* What became of one setting that was to be restored. */
 enum restored {
 	RESTORED_NOT,     /* it was never begun */

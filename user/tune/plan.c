@@ -55,6 +55,22 @@ out:
 	return rc;
 }
 
+int plan_merge(struct plan *plan, const struct plan *from)
+{
+	int rc = 0;
+
+	for (int i = 0; i < from->n && !rc; i++) {
+		const struct change *c = &from->rows[i];
+		bool there = false;
+
+		for (int k = 0; k < plan->n && !there; k++)
+			there = setting_same(&plan->rows[k].ref, &c->ref);
+		if (!there)
+			rc = append(plan, &c->ref, c->old, c->new, c->why);
+	}
+	return rc;
+}
+
 void plan_free(struct plan *plan)
 {
 	for (int i = 0; i < plan->n; i++) {

@@ -36,6 +36,9 @@ struct plan {
 int plan_add(struct plan *plan, const char *knob, const char *device, const char *key,
 	     const char *new, const char *why);
 
+/* Adds copies of the changes whose setting is not in the plan yet. 0 or -ENOMEM with a sentence. */
+int plan_merge(struct plan *plan, const struct plan *from);
+
 void plan_free(struct plan *plan);
 
 /* One change as an object; with its number, in journals. A new reference. */

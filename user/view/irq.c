@@ -8,7 +8,7 @@
 #include "tune/rss.h"
 #include "view/view.h"
 
-enum { LIST = 9, RATES = 15, NAME = 18, INDENT = 14, LINE = 79 };
+enum { LIST = 9, RATES = 15, NAME = 18, INDENT = 14, LINE = 79, FLOWS_SHOWN = 40 };
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
@@ -252,13 +252,70 @@ static void print_queues(const struct device *d)
 	}
 }
 
-int view_irq_text(const struct machine *machine, const struct irq_rates *rates)
+/* "1>1>0+": interrupt, softirq, reader; a plus: not always. */
+static void say_way(const struct receiver *r, char *text, size_t size)
+{
+	const struct receiver_way *way = &r->ways[0];
+	const uint16_t cpus[] = {way->irq, way->softirq, way->reader};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++)
+		used += (size_t)snprintf(text + used, size - used,
+					 cpus[i] == CPU_UNKNOWN ? "%s-" : "%s%u", i ? ">" : "",
+					 cpus[i]);
+	if (r->way_count > 1)
+		snprintf(text + used, size - used, "+");
+}
+
+static void print_receiver(const struct irq_receiver *row, double seconds)
+{
+	const struct receiver *r = &row->what;
+	char text[IRQ_ADDRESS_MAX + 8];
+
+	printf("  ");
+	optional_number(row->queue, 5);
+	say_way(r, text, sizeof(text));
+	cell(text, 9);
+	printf("%8.1f %8.1f %5.1f%% ", (double)r->turns / seconds, (double)r->across / seconds,
+	       100.0 * (double)r->wrong / (double)r->turns);
+	snprintf(text, sizeof(text), ":%u %s", row->port, row->remote);
+	cell(text, 27);
+	printf("%.7s\n", row->comm);
+}
+
+static void print_receivers(const struct device *d, const struct irq_receivers *flows)
+{
+	int n = 0;
+
+	if (flows->seconds <= 0)
+		return;
+	for (int i = 0; i < flows->n; i++) {
+		if (flows->rows[i].device != d)
+			continue;
+		if (!n++)
+			printf("  flows of %.1f s; CPUs: interrupt>softirq>reader (+: not "
+			       "always)\n  %-5s %-9s %8s %8s %6s %-27s program\n",
+			       flows->seconds, "rx", "CPUs", "turns/s", "across/s", "wrong",
+			       "flow");
+		if (n <= FLOWS_SHOWN)
+			print_receiver(&flows->rows[i], flows->seconds);
+	}
+	if (!n)
+		printf("  no TCP flow had turns in %.1f s\n", flows->seconds);
+	else if (n > FLOWS_SHOWN)
+		printf("  and %d more; -j has them all\n", n - FLOWS_SHOWN);
+}
+
+int view_irq_text(const struct machine *machine, const struct irq_rates *rates,
+		  const struct irq_receivers *flows)
 {
 	print_machine(machine, rates);
 	for (int i = 0; i < machine->device_count; i++) {
 		print_device(machine, &machine->devices[i]);
 		print_queues(&machine->devices[i]);
 		print_irqs(machine, &machine->devices[i], rates);
+		print_receivers(&machine->devices[i], flows);
 	}
 	return 0;
 }
@@ -403,6 +460,43 @@ static json_t *rss_object(const struct device *d)
 			 feeds);
 }
 
+static json_t *cpu_or_null(uint16_t cpu)
+{
+	return number_or_null(cpu == CPU_UNKNOWN ? -1 : cpu);
+}
+
+static json_t *receiver_object(const struct irq_receiver *row, double seconds)
+{
+	const struct receiver *r = &row->what;
+	json_t *ways = json_array();
+
+	for (int i = 0; i < r->way_count; i++)
+		json_array_append_new(ways, json_pack("{s:o, s:o, s:o, s:I}", "irq_cpu",
+						      cpu_or_null(r->ways[i].irq), "softirq_cpu",
+						      cpu_or_null(r->ways[i].softirq), "reader_cpu",
+						      cpu_or_null(r->ways[i].reader), "turns",
+						      (json_int_t)r->ways[i].turns));
+	return json_pack("{s:o, s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:o}",
+			 "rx_queue", number_or_null(row->queue), "rss_queue",
+			 number_or_null(row->predicted), "local", row->local, "remote", row->remote,
+			 "role", row->role == ROLE_CLIENT ? "client" : "server", "comm", row->comm,
+			 "pid", (json_int_t)row->pid, "turns", (json_int_t)r->turns, "turns_per_s",
+			 (double)r->turns / seconds, "wakeups", (json_int_t)r->wakeups,
+			 "wakeups_across", (json_int_t)r->across, "wrong_cpu", (json_int_t)r->wrong,
+			 "ways", ways);
+}
+
+static json_t *receivers_array(const struct device *d, const struct irq_receivers *flows)
+{
+	json_t *out = flows->seconds > 0 ? json_array() : json_null();
+
+	for (int i = 0; i < flows->n; i++)
+		if (flows->rows[i].device == d)
+			json_array_append_new(out,
+					      receiver_object(&flows->rows[i], flows->seconds));
+	return out;
+}
+
 static json_t *device_object(const struct machine *m, const struct device *d,
 			     const struct irq_rates *rates)
 {
@@ -427,7 +521,8 @@ static json_t *device_object(const struct machine *m, const struct device *d,
 		"irqs", irqs, "queues", queues);
 }
 
-int view_irq_json(const struct machine *m, const struct irq_rates *rates)
+int view_irq_json(const struct machine *m, const struct irq_rates *rates,
+		  const struct irq_receivers *flows)
 {
 	static const char *const rows[] = {"NET_RX", "NET_TX"};
 	json_t *out = view_json_header("irq show"), *softirqs = json_object(),
@@ -443,14 +538,24 @@ int view_irq_json(const struct machine *m, const struct irq_rates *rates)
 				  rates_object(&rates->softirqs, row, &rates->softirqs_after,
 					       interrupts_label(&rates->softirqs_after, rows[i]))));
 	}
-	for (int i = 0; i < m->device_count; i++)
-		json_array_append_new(devices, device_object(m, &m->devices[i], rates));
+	for (int i = 0; i < m->device_count; i++) {
+		json_t *device = device_object(m, &m->devices[i], rates);
+
+		json_object_set_new(device, "flows", receivers_array(&m->devices[i], flows));
+		json_array_append_new(devices, device);
+	}
 	json_object_set_new(out, "cpus",
 			    json_pack("{s:o, s:o, s:o}", "online", set_list(&m->online), "isolated",
 				      set_list(&m->isolated), "nohz_full",
 				      set_list(&m->nohz_full)));
 	json_object_set_new(out, "irqbalance", number_or_null(m->irqbalance ? m->irqbalance : -1));
 	json_object_set_new(out, "softirqs", softirqs);
+	json_object_set_new(out, "watched",
+			    flows->seconds > 0
+				    ? json_pack("{s:f, s:i, s:I}", "seconds", flows->seconds,
+						"elsewhere", flows->elsewhere, "one_way",
+						(json_int_t)flows->one_way)
+				    : json_null());
 	json_object_set_new(out, "devices", devices);
 	return view_json_print(out);
 }
@@ -460,10 +565,11 @@ int view_irq_json(const struct machine *m, const struct irq_rates *rates)
 static json_t *flow_object(const struct irq_flow *f)
 {
 	return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s?, s:s?}", "flow", f->text, "hash",
-			 (json_int_t)f->hash, "entry", (json_int_t)f->entry, "queue",
-			 (json_int_t)f->queue, "irq", number_or_null(f->irq ? f->irq->irq : -1),
-			 "name", f->irq ? f->irq->name : NULL, "affinity",
-			 f->irq ? f->irq->affinity : NULL);
+			 (json_int_t)f->to.hash, "entry", (json_int_t)f->to.entry, "queue",
+			 (json_int_t)f->to.queue, "irq",
+			 number_or_null(f->to.irq ? f->to.irq->irq : -1), "name",
+			 f->to.irq ? f->to.irq->name : NULL, "affinity",
+			 f->to.irq ? f->to.irq->affinity : NULL);
 }
 
 int view_irq_flows(const struct device *device, const struct irq_flow *flows, int count, bool json)
@@ -481,9 +587,9 @@ int view_irq_flows(const struct device *device, const struct irq_flow *flows, in
 	}
 	printf("%-8s  %5s  %5s  %-6s %-9s flow\n", "hash", "entry", "queue", "irq", "CPUs");
 	for (int i = 0; i < count; i++) {
-		printf("%08x  %5u  %5u  ", flows[i].hash, flows[i].entry, flows[i].queue);
-		optional_number(flows[i].irq ? flows[i].irq->irq : -1, 6);
-		cell(flows[i].irq ? flows[i].irq->affinity : "?", 9);
+		printf("%08x  %5u  %5u  ", flows[i].to.hash, flows[i].to.entry, flows[i].to.queue);
+		optional_number(flows[i].to.irq ? flows[i].to.irq->irq : -1, 6);
+		cell(flows[i].to.irq ? flows[i].to.irq->affinity : "?", 9);
 		puts(flows[i].text);
 	}
 	return 0;

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest with two CPUs and two queues: what a moved interrupt does to the split, and what `irq tune` makes of it."""
+
+import json
+import statistics
+
+import pytest
+
+from split import LAYOVER, read, steady
+from test_irq import SNAPSHOT
+from vm.machines import Lab
+
+MACHINES = [("7.2", "igb"), ("6.12", "virtio")]
+PAIRS = 7
+TRIPS = 503
+READER = 0
+
+
+class Tuned:
+    """The reader is the client in the guest; its server is in the host's namespace."""
+
+    def __init__(self, lab, guest):
+        self.lab, self.guest = lab, guest
+
+    def irq(self, *words, timeout=60):
+        return self.guest.check("layover irq " + " ".join(map(str, words)), timeout)
+
+    def ping(self):
+        text = self.guest.check(f"layover ping {self.guest.peer_address} --split -j -i {TRIPS} --client-cpu {READER} "
+                                "--dump /tmp/rows.csv", 60)
+        return read(text), rows_of(self.guest.get("/tmp/rows.csv").decode())
+
+    def snapshot(self):
+        return self.guest.check(SNAPSHOT)
+
+
+def rows_of(text):
+    head, *lines = [line.split(",") for line in text.splitlines()]
+    return [dict(zip(head, line)) for line in lines]
+
+
+@pytest.fixture(scope="module", params=MACHINES, ids="-".join)
+def machine(request):
+    kernel, nic = request.param
+    with Lab() as lab:
+        guest = lab.guest(kernel=kernel, nic=nic, queues=2, smp=2, files=(LAYOVER,))
+        server = lab.network.popen(LAYOVER, "serve", guest.peer_address, stdout=-1)
+        assert server.stdout.readline().startswith(b"serving on")
+        yield Tuned(lab, guest)
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+@pytest.fixture
+def restored(machine):
+    before = machine.snapshot()
+    yield before
+    machine.irq("undo")
+    assert machine.snapshot() == before
+
+
+def cpus_of(rows, name):
+    """{CPU: trips} of the reply's way in."""
+    known = [row[f"reply_{name}_cpu"] for row in rows if row[f"reply_{name}_cpu"]]
+    return {cpu: known.count(cpu) for cpu in set(known)}
+
+
+def assert_on(rows, cpu):
+    for name in ("irq", "softirq"):
+        found = cpus_of(rows, name)
+        assert found.get(str(cpu), 0) >= 0.95 * len(rows), (name, found)
+
+
+@pytest.mark.alone
+def test_moved_interrupt_moves_the_split(machine, restored):
+    """Interrupts on the reader's CPU, then on the other, in turn: the split's CPUs follow, and its wake-up stage."""
+    wakeups = {0: [], 1: []}
+
+    def check():  # with more pairs each time
+        for turn in range(PAIRS):
+            for cpu in (0, 1) if turn % 2 else (1, 0):
+                machine.irq("apply", "eth0", "near-reader", cpu)
+                result, rows = machine.ping()
+                assert_on(rows, cpu)
+                wakeups[cpu].append(result["stages"]["client.wakeup"]["p50_ns"])
+                machine.irq("undo", "--last")
+                assert machine.snapshot() == restored
+        more = [across - same for same, across in zip(wakeups[0], wakeups[1])]
+        assert statistics.median(more) > 0 and sum(each > 0 for each in more) > 0.7 * len(more), more
+        print("client.wakeup p50, us: same CPU", statistics.median(wakeups[0]) / 1000,
+              "across", statistics.median(wakeups[1]) / 1000, "pairs", len(more), "longer", sum(x > 0 for x in more))
+    steady(check)
+
+
+def test_undo_moves_it_back(machine, restored):
+    machine.irq("apply", "eth0", "near-reader", 1)
+    before = machine.snapshot()
+    machine.irq("apply", "eth0", "near-reader", 0)
+    assert_on(machine.ping()[1], 0)
+    machine.irq("undo", "--last")
+    assert machine.snapshot() == before
+    assert_on(machine.ping()[1], 1)
+
+
+# --- tune --------------------------------------------------------------------------------------------
+
+AXES = "--axes reader,coalesce"
+
+
+def tune(machine, *words, seconds):
+    done = machine.irq("tune", machine.guest.peer_address, "--client-cpu", 1 - READER, *words, "-t", seconds, "-j",
+                     timeout=seconds + 60)
+    return json.loads(done)
+
+
+@pytest.fixture
+def spoilt(machine, restored):
+    """Moderation that waits, and interrupts on the CPU where the reader is not."""
+    machine.irq("apply", "eth0", "near-reader", READER, "coalesce", "rx-usecs=250")
+    return machine.snapshot()
+
+
+def p50(one):
+    """Of the rounds' medians: a round in which the machine did something else does not count."""
+    return statistics.median(each["p50_ns"] for each in one["rounds"])
+
+
+@pytest.mark.alone
+@pytest.mark.only(machine="igb")  # the other one has no moderation that waits
+def test_both_are_found(machine, spoilt):
+    def check():
+        out = tune(machine, AXES, seconds=60)
+        assert machine.snapshot() == spoilt
+        best = out["combinations"][out["best"]]
+        stages = {stage["key"]: stage["gain_ns"] for stage in out["stages"]}
+        print(best["values"], out["gain"]["p50"], stages)
+        assert out["matters"]
+        assert best["values"]["coalesce"] != "rx-usecs=250"
+        assert best["values"]["reader"] == f"reader {READER}"
+        assert max(stages, key=stages.get) == "client.network"
+        assert stages["client.wakeup"] > 0
+        whole = tune(machine, AXES, "--exhaustive", seconds=60)
+        assert machine.snapshot() == spoilt
+        lowest = min(map(p50, whole["combinations"]))
+        print("exhaustive: best", lowest, "the one found", p50(whole["combinations"][out["best"]]))
+        assert p50(whole["combinations"][out["best"]]) <= 1.05 * lowest
+    steady(check)
+
+
+def test_everything_is_tried_and_restored(machine, restored):
+    out = tune(machine, "--try", "'napi gro-flush-timeout=1000'", seconds=30)
+    assert machine.snapshot() == restored
+    assert {axis["axis"] for axis in out["axes"]} >= {"irq", "reader", "rps", "busy-poll", "napi"}
+    assert all(one["rounds"] or one["refused"] for one in out["combinations"])
+
+
+def test_killed(machine, restored):
+    machine.guest.run(f"timeout -s KILL 12 layover irq tune {machine.guest.peer_address} -t 60 >/dev/null 2>&1", 60)
+    machine.irq("undo")
+    assert machine.snapshot() == restored
