@@ -323,7 +323,10 @@ static int check_overlap(const struct load_plan *plan)
 			-ERANGE,
 			"depth: only %d datagrams of one byte can be told apart; use 2 bytes",
 			PLAN_WINDOW_ONE_BYTE);
-	/* Both ends would wait until the other one reads. */
+	/* Both ends would wait until the other one reads. A unix socket's buffer holds so many messages, however short. */
+	if (plan->proto == PLAN_UNIX && plan->depth > PLAN_WINDOW_UNIX)
+		return err_set(-ERANGE, "depth: a unix socket's buffer holds at most %d messages",
+			       PLAN_WINDOW_UNIX);
 	if (plan->depth > 1 && !plan_datagrams(plan) && plan->depth * bytes > PLAN_WINDOW_MAX)
 		return err_set(
 			-ERANGE,

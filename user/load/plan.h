@@ -22,6 +22,8 @@ enum {
 	PLAN_WORD_MAX = 16,
 	PLAN_CPUS_MAX = 64,
 	PLAN_WINDOW_MAX = 64 << 10,
+	PLAN_WINDOW_UNIX =
+		128, /* net.core.wmem_default is 208 KiB, a message takes 768 bytes of it at least */
 	PLAN_WINDOW_ONE_BYTE =
 		128,         /* messages whose number has 8 bits, half of them for late ones */
 	PLAN_RAW_PROTO = 253 /* RFC 3692: experiments */
