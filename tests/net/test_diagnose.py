@@ -2,6 +2,7 @@
 """watch and diagnose: other programs' flows, the causes of their waits, each made on purpose."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from conftest import LAYOVER, inside, layover, ok, serve, started
+from conftest import LAYOVER, inside, layover, ok, serve, started, wait_for
 from test_driver import fails
 
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
@@ -204,6 +205,44 @@ def test_other_programs(pair):
     ill = [flow for flow in out["flows"] if known(flow)]
     assert len(ill) == 1 and f"[{sick.pid}]" in ill[0]["client"], out
     assert known(ill[0]) == {("nagle", "proven"), ("delayed_ack", "proven")}
+
+
+PERL_CLIENT = """
+use IO::Socket::INET;
+my $conn = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 5000) or die;
+$| = 1;
+print "ready\n";
+while (1) {
+    syswrite($conn, "x" x 20);
+    syswrite($conn, "y" x 20);
+    for (my $need = 40; $need; $need -= sysread($conn, my $data, $need) || die) {}
+}
+"""
+
+
+def test_a_client_in_another_language_is_cured(pair):
+    """Perl's sockets come without TCP_NODELAY; --try takes the stall off the running program, and puts it back."""
+    with program(pair.server, SERVER, pair.server_addr), \
+            started("perl", "-e", PERL_CLIENT, pair.server_addr, netns=pair.client) as client:
+        assert client.stdout.readline() == "ready\n"
+        args = ("--port", 5000, "--netns", namespace_number(pair.client))
+        out = diagnose(*args, "--try")
+        flow, = out["flows"]
+        assert f"perl[{client.pid}]" == flow["client"] and known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
+        assert out["try"]["before_p50_ns"] > 35e6 and out["try"]["with_p50_ns"] < 1e6, out["try"]
+        flow, = diagnose(*args)["flows"]
+        assert known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
+
+
+if shutil.which("redis-server") and shutil.which("redis-benchmark"):  # not asked for: its package starts a service
+    def test_redis_is_healthy(pair):
+        with started("redis-server", "--bind", pair.server_addr, "--port", "6379", "--save", "", "--protected-mode", "no",
+                     netns=pair.server):
+            wait_for(lambda: ":6379 " in ok("ss", "-ltn", netns=pair.server))
+            with started("redis-benchmark", "-h", pair.server_addr, "-c", "5", "-n", "100000000", "-t", "set,get", "-q",
+                         netns=pair.client):
+                out = diagnose("--port", 6379, "--netns", namespace_number(pair.client))
+        assert out["flows"] and not [flow for flow in out["flows"] if known(flow)], out
 
 
 def test_exit_4_for_a_proven_stall(pair):
