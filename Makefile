@@ -56,7 +56,7 @@ TEST_BIN := $(TEST_BIN_SRC:tests/net/%.c=$(BUILD)/test-bin/%)
 MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%) $(BUILD)/man/layover-causes.7
 
-.PHONY: all build help deps demo test test-unit test-needs test-net test-vm vm-deps vm-shell \
+.PHONY: all build help deps demo test test-unit test-needs test-net test-tui test-vm vm-deps vm-shell \
         bench lint lint-sources format install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -160,6 +160,7 @@ test:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) test-unit
 	$(Q)$(MAKE) $(SUB) test-net
+	$(Q)$(MAKE) $(SUB) test-tui
 
 # With SAN=1, any report fails the run, whatever the tests made of it. Some tests are not root.
 NO_OLD_REPORTS = $(if $(SAN),$(Q)rm -rf $(REPORTS) && mkdir -m 1777 $(REPORTS))
@@ -172,6 +173,13 @@ test-unit: $(UNIT_BIN)
 TEST_NEEDS = $(BUILD)/layover $(TEST_BPF_OBJ) $(TEST_BIN) $(TOOL_BIN)
 
 test-needs: $(TEST_NEEDS)
+
+# What a person sees: through a pseudo-terminal.
+test-tui: $(TEST_NEEDS)
+	$(NO_OLD_REPORTS)
+	$(Q)$(SUDO) env $(SAN_ENV) LAYOVER_BUILD=$(BUILD) \
+	    tests/rooted.sh tools/retest.sh $(PYTEST) tests/tui \
+	    $(NO_NEW_REPORTS)
 
 test-net: $(TEST_NEEDS)
 	$(NO_OLD_REPORTS)

@@ -14,10 +14,14 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 
-#define IPPROTO_TCP  6
-#define IPPROTO_UDP  17
-#define MSG_PEEK     0x2
-#define MSG_ERRQUEUE 0x2000
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+/* include/net/tcp_states.h, an enum */
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT    2
+#define TCP_CLOSE       7
+#define MSG_PEEK        0x2
+#define MSG_ERRQUEUE    0x2000
 
 /* include/linux/interrupt.h, an anonymous enum, so CO-RE cannot look it up; unchanged since 2.6. */
 #define NET_RX_SOFTIRQ 3
@@ -46,6 +50,7 @@ struct sock_common {
 	__be32 skc_daddr, skc_rcv_saddr;
 	unsigned short skc_family;
 	unsigned short skc_rx_queue_mapping; /* CONFIG_SOCK_RX_QUEUE_MAPPING */
+	unsigned char skc_state;
 	struct possible_net skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };

@@ -108,6 +108,8 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 	hit(turn, HOOK_recv_exit, now);
 	turn->now.recv_bytes += ret;
 	turn->now.reads++;
+	if (keeps_book && turn->now.role == ROLE_CLIENT)
+		top_seems_over(turn);
 	return 0;
 }
 

@@ -57,6 +57,7 @@ static __always_inline void tell(const struct turn *turn, const struct stall_rec
 	struct stall_record record = *what;
 
 	record.socket = turn->now.socket;
+	record.entry = turn->now.entry;
 	if (bpf_ringbuf_output(&records, &record, sizeof(record), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&counters.dropped, 1);
 }
@@ -64,24 +65,15 @@ static __always_inline void tell(const struct turn *turn, const struct stall_rec
 /* Called where the current task is the one that uses the socket. */
 static __always_inline void introduce(struct turn *turn, const struct sock *sk)
 {
-	struct flow_record f = {};
+	struct flow_record f;
 
+	if (keeps_book) {
+		top_introduce(turn, sk);
+		return;
+	}
 	if (turn->introduced)
 		return;
-	f.socket = turn->now.socket;
-	f.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	read_addresses(&sk->__sk_common, &f.family, f.local, f.remote);
-	f.local_port = sk->__sk_common.skc_num;
-	f.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
-	f.cgroup = bpf_get_current_cgroup_id();
-	f.role = turn->now.role;
-	f.pid = bpf_get_current_pid_tgid() >> 32;
-	bpf_get_current_comm(f.comm, sizeof(f.comm));
-	if (bpf_core_field_exists(sk->sk_rx_dst_ifindex))
-		f.rx_ifindex = BPF_CORE_READ(sk, sk_rx_dst_ifindex);
-	f.rx_queue = FLOW_NO_QUEUE;
-	if (bpf_core_field_exists(sk->__sk_common.skc_rx_queue_mapping))
-		f.rx_queue = BPF_CORE_READ(sk, __sk_common.skc_rx_queue_mapping);
+	tell_who(turn, sk, &f);
 	if (!bpf_ringbuf_output(&records, &f, sizeof(f), BPF_RB_NO_WAKEUP))
 		turn->introduced = 1; /* else: again next time */
 }

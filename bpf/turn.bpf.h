@@ -15,6 +15,7 @@
 
 #include "kernel.h"
 #include "abi/config.h"
+#include "abi/stall.h"
 #include "abi/state.h"
 #include "abi/turn.h"
 
@@ -30,6 +31,7 @@ struct turn {
 	__u8 send_known;            /* send_id holds a number */
 	__u8 waiting;               /* `before` is to be emitted */
 	__u8 introduced;            /* watched: who it is was told */
+	__u32 closed;               /* `top`: nothing more is added for this connection */
 	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
 
@@ -44,6 +46,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
 } records SEC(".maps") __weak;
+
+/*
+ * Whether turns go into the book of `top` (top.bpf.h). It is constant when the programs are loaded, so that the verifier
+ * removes what hangs on it where nobody wants it, and `ping` pays nothing.
+ */
+const volatile __u8 keeps_book __weak = 0;
 
 /* One cache line each: neighbours belong to other CPUs. */
 #define LINED __attribute__((aligned(64)))
@@ -163,6 +171,9 @@ static __always_inline enum role role_of(const struct sock *sk)
 	__u16 local = sk->__sk_common.skc_num;
 	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
 
+	/* What a closed socket still sends (a reset) is nobody's turn, and it is not closed a second time. */
+	if (keeps_book && sk->__sk_common.skc_state == TCP_CLOSE)
+		return ROLE_NONE;
 	if (config.watch)
 		return sk->sk_protocol == IPPROTO_TCP ? watched_role(local, remote) : ROLE_NONE;
 	if (!config.server_port || sk->sk_protocol != config.proto)
@@ -175,16 +186,45 @@ static __always_inline enum role role_of(const struct sock *sk)
 	return ROLE_NONE;
 }
 
-static __always_inline void watch_begins(struct turn *turn, struct sock *sk, enum role role)
+static __always_inline void take_role(struct turn *turn, const struct sock *sk, enum role role)
 {
 	__u16 local = sk->__sk_common.skc_num;
 	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
 
+	turn->now.role = role;
 	turn->now.flow =
 		role == ROLE_CLIENT ? (__u32)local << 16 | remote : (__u32)remote << 16 | local;
+}
+
+static __always_inline void watch_begins(struct turn *turn, struct sock *sk, enum role role)
+{
+	take_role(turn, sk, role);
 	/* Not its cookie: bpf_get_socket_cookie() does not take the socket of an sk_buff. */
 	turn->now.socket = __sync_fetch_and_add(&counters.sockets, 1) + 1;
 }
+
+/* Who the socket is. Called where the current task is the one that uses it. */
+static __always_inline void tell_who(const struct turn *turn, const struct sock *sk,
+				     struct flow_record *who)
+{
+	__builtin_memset(who, 0, sizeof(*who));
+	who->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	read_addresses(&sk->__sk_common, &who->family, who->local, who->remote);
+	who->local_port = sk->__sk_common.skc_num;
+	who->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
+	who->cgroup = bpf_get_current_cgroup_id();
+	who->role = turn->now.role;
+	who->pid = bpf_get_current_pid_tgid() >> 32;
+	bpf_get_current_comm(who->comm, sizeof(who->comm));
+	if (bpf_core_field_exists(sk->sk_rx_dst_ifindex))
+		who->rx_ifindex = BPF_CORE_READ(sk, sk_rx_dst_ifindex);
+	who->rx_queue = FLOW_NO_QUEUE;
+	if (bpf_core_field_exists(sk->__sk_common.skc_rx_queue_mapping))
+		who->rx_queue = BPF_CORE_READ(sk, __sk_common.skc_rx_queue_mapping);
+	who->socket = turn->now.socket;
+}
+
+#include "top.bpf.h"
 
 /* The turn of a traced socket, made when a socket of the traced flow is first seen; NULL otherwise. */
 static __always_inline struct turn *turn_of(struct sock *sk)
@@ -253,7 +293,9 @@ static __always_inline void client_turn_is_over(struct turn *turn)
 {
 	struct turn_lines *n = &turn->now;
 
-	if (n->reader_t[HOOK_recv_exit - HOOK_wakeup]) {
+	if (keeps_book && !top_turn_is_over(turn)) {
+		; /* it is in the book, and that is all that is wanted */
+	} else if (n->reader_t[HOOK_recv_exit - HOOK_wakeup]) {
 		emit_before(turn);
 		turn->before = *n;
 		turn->waiting = 1;
@@ -289,6 +331,10 @@ static __always_inline void turn_end_send(struct turn *turn)
 	emit_before(turn);
 	if (n->role != ROLE_SERVER || !n->unsaid || !n->send_t[HOOK_dev_xmit])
 		return;
+	if (keeps_book) {
+		top_seems_over(turn);
+		return; /* told when it really is over, and once */
+	}
 	emit(n);
 	n->unsaid = 0;
 }
@@ -301,7 +347,7 @@ static __always_inline void turn_begin_receive(struct turn *turn)
 	if (n->phase == PHASE_RECEIVE)
 		return;
 	if (n->role == ROLE_SERVER) {
-		if (n->unsaid)
+		if (n->unsaid && (!keeps_book || top_turn_is_over(turn)))
 			emit(n);
 		n->unsaid = 0;
 		__builtin_memset(n->softirq_t, 0, sizeof(n->softirq_t));

@@ -15,6 +15,7 @@ const struct command commands[] = {
 	{"remedy", "sets socket options of live flows of other programs, and back", cmd_remedy},
 	{"load", "messages in one direction: how many per second leave and arrive", cmd_load},
 	{"serve", "the echo side of the driver", cmd_serve},
+	{"top", "all TCP flows of this host, live: where their round trips wait", cmd_top},
 	{"watch", "the split of live flows of other programs, interval by interval", cmd_watch},
 	{"irq", "which CPU handles which queue's interrupts; bindings, with undo", cmd_irq},
 	{"stages", "the table of stages a round trip is split into", cmd_stages},

@@ -19,6 +19,7 @@ struct config {
 	__u8 pad;
 	__u32 send_calls[SEND_CALLS]; /* this machine's numbers of the send system calls */
 	__u64 delack_timer;           /* where the kernel has tcp_delack_timer(), 0 unknown */
+	__u64 slow_ns; /* `top`: turns from this long on are told, until more is known of the flow */
 };
 
 struct counters {
@@ -26,6 +27,8 @@ struct counters {
 	__u64 dropped;    /* not taken by the ring buffer: it was full */
 	__u64 sockets;    /* watched so far: the last one's number */
 	__u64 unfinished; /* turns given up because a new message started first */
+	__u64 no_place;   /* `top`: sockets that have no head, because all are given out */
+	__u64 unplaced; /* `top`: turns of sockets without a head: all are given out, or it closed before it had one */
 };
 
 #endif

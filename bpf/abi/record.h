@@ -36,7 +36,8 @@ struct turn_record {
 	__u8 role;  /* enum role */
 	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 flags; /* enum record_flags */
-	__u8 pad[5];
+	__u8 pad;
+	__u32 entry; /* `top`: the index of its head + 1; 0: it has none */
 	__u64 socket; /* a watched socket's number; 0: the driver's flow, of which there is only one */
 };
 

@@ -59,7 +59,8 @@ struct stall_record {
 	__u32 in_flight;         /* packets not acknowledged when the hold began */
 	__u8 kind;               /* enum stall_kind */
 	__u8 reason;             /* enum hold_reason, enum resend_reason */
-	__u8 pad[6];
+	__u8 pad[2];
+	__u32 entry; /* as in turn records */
 };
 
 _Static_assert(sizeof(struct stall_record) == 48, "no hidden padding");

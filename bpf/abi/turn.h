@@ -37,7 +37,8 @@ struct turn_lines {
 	__u32 flow, send_bytes, recv_bytes;
 	__u16 writes, reads;
 	__u8 flags; /* enum record_flags */
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 entry; /* `top`: the index of its head + 1; 0: it has none */
 	__u64 socket; /* a watched socket's number; 0: the driver's flow, of which there is only one */
 };
 

@@ -15,6 +15,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_remedy(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_irq(int argc, char **argv);

@@ -58,7 +58,8 @@ static void examine(struct findings *f)
 	if (f->rc)
 		return;
 	probes_choose(f->errors,
-		      &(struct probe_wish){.proto = IPPROTO_TCP, .hardware = true, .stalls = true},
+		      &(struct probe_wish){
+			      .proto = IPPROTO_TCP, .hardware = true, .stalls = true, .heads = 1},
 		      f->tcp);
 	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true},
 		      f->udp);
@@ -73,6 +74,8 @@ static const char *state_of(const struct findings *f, int row)
 {
 	if (probes[row].use == PROBE_STALL && f->tcp[row])
 		return "used for stalls";
+	if (probes[row].use == PROBE_TOP && f->tcp[row])
+		return "used for top";
 	if (f->tcp[row] && f->udp[row])
 		return "used";
 	if (f->tcp[row] || f->udp[row])

@@ -205,6 +205,31 @@ int scene_start(struct scene *scene, const struct scenario *scenario)
 	return rc;
 }
 
+int scene_start_three(struct scene *scene)
+{
+	static const char *const names[] = {"healthy", "write-write-read", "cross-cpu"};
+	char target[LAB_TARGET_MAX];
+	int rc;
+
+	*scene = (struct scene){.lab = LAB_NONE};
+	rc = lab_create(&scene->lab);
+	if (!rc)
+		rc = lab_serve(&scene->lab, AF_INET, target);
+	for (size_t i = 0; !rc && i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct scenario *scenario = scenario_by_name(names[i]);
+		struct load_plan plan;
+
+		plan_default(&plan);
+		place(scenario, &plan);
+		if (scenario->shape)
+			scenario->shape(&plan);
+		rc = add_client(scene, &plan, target, OTHERS_PAUSE_NS);
+	}
+	if (rc)
+		scene_end(scene);
+	return rc;
+}
+
 uint64_t scene_namespace(const struct scene *scene)
 {
 	struct stat status;

@@ -41,6 +41,9 @@ struct scene {
 /* Makes the lab and starts everything; it dies with this process. 0 or -errno with a sentence. */
 int scene_start(struct scene *scene, const struct scenario *scenario);
 
+/* The same with three flows side by side to one server: a healthy one, write-write-read, one across CPUs. */
+int scene_start_three(struct scene *scene);
+
 /* The inode number of the client's network namespace. */
 uint64_t scene_namespace(const struct scene *scene);
 

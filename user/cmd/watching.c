@@ -2,7 +2,6 @@
 #include "cmd/watching.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "load/address.h"
 #include "load/clock.h"
+#include "view/names.h"
 
 /* The record buffer holds more than the fastest flows fill in this time. */
 #define DRAIN_NS (50ULL * NS_PER_MS)
@@ -70,11 +70,9 @@ static bool cgroup_fits(const struct watch_filter *f, const struct flow_record *
 	return !f->cgroup;
 }
 
-static bool end_fits(const struct watch_filter *f, const struct live_flow *flow)
+bool watch_filter_fits_end(const struct watch_filter *f, const struct flow_record *who, bool known)
 {
-	const struct flow_record *who = &flow->who;
-
-	if (!flow->known)
+	if (!known)
 		return !f->pid && !f->comm && !f->addr_family && !f->netns && !f->cgroup;
 	return (!f->pid || who->pid == f->pid) && (!f->netns || who->netns == f->netns) &&
 	       (!f->comm || !strncmp(who->comm, f->comm, FLOW_COMM - 1)) &&
@@ -83,7 +81,8 @@ static bool end_fits(const struct watch_filter *f, const struct live_flow *flow)
 
 bool watch_filter_fits(const struct watch_filter *f, const struct live_flow *flow)
 {
-	return end_fits(f, flow) || (flow->peer && end_fits(f, flow->peer));
+	return watch_filter_fits_end(f, &flow->who, flow->known) ||
+	       (flow->peer && watch_filter_fits_end(f, &flow->peer->who, flow->peer->known));
 }
 
 static void take_turn(void *arg, const struct turn_record *record)
@@ -178,18 +177,7 @@ const char *watching_address(const struct live_flow *flow, bool remote, char *te
 				    remote == (flow->role == ROLE_CLIENT) ? server : client, text);
 }
 
-/* A process may call itself anything. */
 const char *watching_comm(const struct live_flow *flow, char *text)
 {
-	size_t n = flow->known ? strnlen(flow->who.comm, FLOW_COMM) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		text[i] = isprint((unsigned char)flow->who.comm[i]) &&
-					  (unsigned char)flow->who.comm[i] < 0x80
-				  ? flow->who.comm[i]
-				  : '?';
-	text[n] = '\0';
-	if (!n)
-		snprintf(text, FLOW_COMM + 1, "?");
-	return text;
+	return names_comm(flow->known ? &flow->who : &(struct flow_record){0}, text);
 }

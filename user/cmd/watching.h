@@ -42,6 +42,10 @@ void watching_close(struct watching *w);
  */
 int watching_gather(struct watching *w, uint64_t ns, const volatile bool *stop, bool final);
 
+/* Whether one end is wanted by itself; known: `who` was told. */
+bool watch_filter_fits_end(const struct watch_filter *filter, const struct flow_record *who,
+			   bool known);
+
 /* Whether the flow is wanted. One whose program has not been seen yet is, if nothing is asked of it. */
 bool watch_filter_fits(const struct watch_filter *filter, const struct live_flow *flow);
 

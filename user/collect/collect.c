@@ -64,6 +64,7 @@ static void unfold(const struct turn_lines *lines, struct turn_record *r)
 		.proto = lines->proto,
 		.flags = lines->flags,
 		.socket = lines->socket,
+		.entry = lines->entry,
 	};
 	memcpy(&r->t[HOOK_send_enter], lines->send_t, sizeof(lines->send_t));
 	memcpy(&r->t[HOOK_irq], lines->softirq_t, sizeof(lines->softirq_t));
@@ -98,7 +99,22 @@ _Static_assert(sizeof(struct hog_record) < sizeof(struct stall_record) &&
 		       sizeof(struct flow_record) < sizeof(struct turn_lines),
 	       "records are told apart by their size");
 
-static int load(struct collect *c, bool stalls)
+/* The book has that many heads; without, its maps are there in name only. */
+static int set_up_book(struct collect *c, uint32_t heads)
+{
+	struct bpf_map *maps[] = {c->skel->maps.top_heads, c->skel->maps.top_hists,
+				  c->skel->maps.top_free, c->skel->maps.top_done};
+
+	if (!heads)
+		return 0;
+	c->skel->rodata->keeps_book = 1;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		if (bpf_map__set_max_entries(maps[i], heads))
+			return err_set(-EINVAL, "the book cannot have %u heads", heads);
+	return 0;
+}
+
+static int load(struct collect *c, const struct probe_wish *wish)
 {
 	int rc;
 
@@ -107,9 +123,12 @@ static int load(struct collect *c, bool stalls)
 		return err_set(-errno, "cannot open the BPF object: %s", strerror(errno));
 	for (int i = 0; i < probe_count; i++)
 		bpf_program__set_autoload(program_of(c, i), c->chosen[i]);
-	bpf_map__set_autocreate(c->skel->maps.stalls, stalls);
-	bpf_map__set_autocreate(c->skel->maps.fired, stalls);
-	bpf_map__set_autocreate(c->skel->maps.runners, stalls);
+	bpf_map__set_autocreate(c->skel->maps.stalls, wish->stalls);
+	bpf_map__set_autocreate(c->skel->maps.fired, wish->stalls);
+	bpf_map__set_autocreate(c->skel->maps.runners, wish->stalls);
+	rc = set_up_book(c, wish->heads);
+	if (rc)
+		return rc;
 	rc = layover_bpf__load(c->skel);
 	if (rc)
 		return err_set(
@@ -160,7 +179,7 @@ int collect_open(struct collect **out, const struct probe_wish *wish)
 	if (!rc)
 		rc = choose(c, errors, wish);
 	if (!rc)
-		rc = load(c, wish->stalls);
+		rc = load(c, wish);
 	if (rc) {
 		collect_close(c);
 		return rc;
@@ -210,7 +229,7 @@ uint32_t collect_hooks(const struct collect *c)
 	uint32_t mask = 0;
 
 	for (int i = 0; i < probe_count; i++)
-		if (c->chosen[i] && probes[i].use != PROBE_STALL)
+		if (c->chosen[i] && probe_on_path(&probes[i]))
 			mask |= 1u << probes[i].hook;
 	return mask;
 }
@@ -225,6 +244,18 @@ void collect_set_flow(struct collect *c, uint16_t client_port, uint16_t server_p
 	/* Looking into every packet costs: done only where a message may span several. */
 	config->by_bytes = bytes > ONE_SEGMENT;
 	config->server_port = server_port;
+}
+
+int collect_map(const struct collect *c, const char *name)
+{
+	int fd = bpf_object__find_map_fd_by_name(c->skel->obj, name);
+
+	return fd < 0 ? err_set(fd, "the BPF object has no map %s", name) : fd;
+}
+
+void collect_set_slow(struct collect *c, uint64_t ns)
+{
+	c->skel->bss->config.slow_ns = ns;
 }
 
 /* The address of a kernel function, 0 when it is not told. */
@@ -266,7 +297,10 @@ void collect_counters(const struct collect *c, struct collect_counters *out)
 {
 	const struct counters *counters = &c->skel->bss->counters;
 
-	*out = (struct collect_counters){counters->dropped, counters->unfinished, 0};
+	*out = (struct collect_counters){.dropped = counters->dropped,
+					 .unfinished = counters->unfinished,
+					 .no_place = counters->no_place,
+					 .unplaced = counters->unplaced};
 	for (int i = 0; i < probe_count; i++) {
 		struct bpf_prog_info info = {0};
 		__u32 size = sizeof(info);

@@ -15,6 +15,8 @@ struct collect_counters {
 	uint64_t dropped;          /* records the ring buffer had no room for */
 	uint64_t unfinished;       /* turns given up because a new message started first */
 	uint64_t recursion_misses; /* program runs that the kernel skipped */
+	uint64_t no_place;         /* `top`: sockets that have no head at the moment */
+	uint64_t unplaced;         /* `top`: turns of such sockets */
 };
 
 /*
@@ -62,6 +64,12 @@ typedef void collect_sink(void *arg, const struct turn_record *record);
 int collect_drain(struct collect *c, collect_sink *sink, void *arg);
 
 void collect_counters(const struct collect *c, struct collect_counters *out);
+
+/* The descriptor of a map, which stays collect's own; -errno with a sentence. */
+int collect_map(const struct collect *c, const char *name);
+
+/* `top`: turns from this long on are told as records, as long as nothing else was said of their socket. 0: none. */
+void collect_set_slow(struct collect *c, uint64_t ns);
 
 /* Has libbpf say nothing unless LAYOVER_DEBUG is set. */
 void collect_quiet(void);

@@ -32,6 +32,11 @@ const struct hook_info hook_infos[HOOKS] = {
 #undef HOOK
 };
 
+bool probe_on_path(const struct probe *probe)
+{
+	return probe->use != PROBE_STALL && probe->use != PROBE_TOP;
+}
+
 int hook_by_name(const char *name)
 {
 	for (int h = 0; h < HOOKS; h++)
@@ -139,6 +144,8 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 		return false;
 	if (p->use == PROBE_HARDWARE)
 		return wish->hardware;
+	if (p->use == PROBE_TOP)
+		return wish->heads;
 	if (p->use == PROBE_STALL && !wish->stalls)
 		return false;
 	if (p->use == PROBE_LEAN && send_known && !(wish->with & bit))
@@ -152,15 +159,16 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
 		   bool chosen[PROBES_MAX])
 {
-	int first[2][HOOKS]; /* of the path, of stalls */
+	int first[PROBE_TOP + 1]
+		 [HOOKS]; /* of those beside the path by their use, of the path as CORE */
 
-	for (int h = 0; h < HOOKS; h++)
-		first[0][h] = first[1][h] = -1;
+	memset(first, -1, sizeof(first));
 	for (int i = 0; i < probe_count; i++) {
-		int *before = &first[probes[i].use == PROBE_STALL][probes[i].hook];
+		enum probe_use use = probe_on_path(&probes[i]) ? PROBE_CORE : probes[i].use;
+		int *before = &first[use][probes[i].hook];
 
-		chosen[i] = !errors[i] &&
-			    is_wanted(&probes[i], *before, first[0][HOOK_send_tcp] >= 0, wish);
+		chosen[i] = !errors[i] && is_wanted(&probes[i], *before,
+						    first[PROBE_CORE][HOOK_send_tcp] >= 0, wish);
 		if (chosen[i] && *before < 0)
 			*before = i;
 	}
@@ -176,7 +184,7 @@ int probes_lacking(const bool chosen[PROBES_MAX], int proto)
 		bool found = false;
 
 		for (int i = 0; i < probe_count; i++)
-			found |= chosen[i] && probes[i].use != PROBE_STALL &&
+			found |= chosen[i] && probe_on_path(&probes[i]) &&
 				 (int)probes[i].hook == needed[n];
 		if (!found)
 			return needed[n];

@@ -17,6 +17,7 @@ enum probe_use {
 	PROBE_VIRTUAL,
 	PROBE_HARDWARE,
 	PROBE_STALL,
+	PROBE_TOP,
 };
 
 /* One row of abi/probes.def. */
@@ -56,9 +57,10 @@ int probes_test(int errors[PROBES_MAX]);
 
 /* What decides which rows are chosen. */
 struct probe_wish {
-	int proto;     /* IPPROTO_TCP or IPPROTO_UDP */
-	bool stalls;   /* evidence of stalls is wanted */
-	bool hardware; /* packets may come from a device with interrupts */
+	int proto;      /* IPPROTO_TCP or IPPROTO_UDP */
+	bool stalls;    /* evidence of stalls is wanted */
+	uint32_t heads; /* `top`: of its book; 0: none is kept */
+	bool hardware;  /* packets may come from a device with interrupts */
 	uint32_t
 		with; /* mask of enum hook: LEAN and EXTRA hooks to take although they are not needed */
 	uint32_t without; /* mask of enum hook: hooks to leave out */
@@ -67,6 +69,9 @@ struct probe_wish {
 /* Sets chosen[row] for the rows to load. */
 void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
 		   bool chosen[PROBES_MAX]);
+
+/* Whether the row is a hook of a message's path; the others are beside it. */
+bool probe_on_path(const struct probe *probe);
 
 /* True when this network namespace has a device with hardware behind it, and so with interrupts. */
 bool probes_hardware(void);

@@ -183,6 +183,21 @@ static const struct {
 		      "when the write returned, the socket was throttled (TSQ)", NULL},
 };
 
+static const enum cause resend_causes[RESEND_REASONS] = {CAUSE_rto, CAUSE_tail_loss,
+							 CAUSE_fast_retransmit};
+
+int cause_of_stall(const struct stall_record *record)
+{
+	if (record->kind == STALL_DELACK)
+		return CAUSE_delayed_ack;
+	if (record->kind == STALL_RESENT && record->reason < RESEND_REASONS)
+		return (int)resend_causes[record->reason];
+	if (record->kind == STALL_HELD && record->reason < HOLD_REASONS &&
+	    holds[record->reason].proven)
+		return (int)holds[record->reason].cause;
+	return -1;
+}
+
 /* The other end's delayed-ACK timer fired while these bytes were held, or NULL. */
 static const struct stall_record *timer_during(const struct live_flow *other,
 					       const struct stall_record *held)
@@ -243,8 +258,6 @@ static uint64_t lost_time(const struct trip *trip, bool client)
 
 static void judge_resend(struct work *w, const struct stall_record *resent, bool sender_is_client)
 {
-	static const enum cause causes[RESEND_REASONS] = {CAUSE_rto, CAUSE_tail_loss,
-							  CAUSE_fast_retransmit};
 	static const char *const evidence[RESEND_REASONS] = {
 		"known bytes were sent again, in the state of loss after a timeout",
 		"the last bytes were sent again before any timeout, in the normal state",
@@ -260,7 +273,8 @@ static void judge_resend(struct work *w, const struct stall_record *resent, bool
 	if (4 * lost < w->flow->turns[turn].took_ns)
 		return;
 	w->explained[turn] = true;
-	count(w, causes[resent->reason], sender_is_client, true, lost, evidence[resent->reason]);
+	count(w, resend_causes[resent->reason], sender_is_client, true, lost,
+	      evidence[resent->reason]);
 }
 
 /*

@@ -72,6 +72,9 @@ struct diagnosis {
 	int placement_count; /* no cause of waiting: a healthy flow may have them */
 };
 
+/* What the record by itself points to, before it is weighed against any turn; -1: nothing. */
+int cause_of_stall(const struct stall_record *record);
+
 /* Judges one flow: a client's, or a server's whose client is not seen here. 0 or -ENOMEM with a sentence. */
 int diagnose_flow(const struct live_flow *flow, struct diagnosis *out);
 

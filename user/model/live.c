@@ -160,14 +160,6 @@ static int keep_turn(struct live_flow *flow, const struct turn_record *r,
 	return 0;
 }
 
-static uint64_t first_send(const struct turn_record *r)
-{
-	for (int hook = 0; hook <= HOOK_re_xmit; hook++)
-		if (r->t[hook])
-			return r->t[hook];
-	return 0;
-}
-
 /* The server's record of the same turn, at or after *next; NULL: not there. */
 static const struct turn_record *answer_to(const struct turn_record *client,
 					   const struct live_flow *server, size_t *next)
@@ -203,7 +195,7 @@ static int join_client(const struct live *live, struct live_flow *flow, bool fin
 
 	for (; !rc && done < flow->record_count; done++) {
 		const struct turn_record *r = &flow->records[done], *server;
-		struct live_turn turn = {.start_ns = first_send(r)};
+		struct live_turn turn = {.start_ns = record_first_send(r)};
 
 		server = answer_to(r, flow->peer, &next);
 		if (!server && flow->peer && !final && flow->record_count - done <= WAIT_TURNS)

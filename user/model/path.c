@@ -206,6 +206,14 @@ static uint8_t flags_of(const struct path *path, const struct turn_record *clien
 	return flags;
 }
 
+uint64_t record_first_send(const struct turn_record *record)
+{
+	for (int hook = 0; hook <= HOOK_re_xmit; hook++)
+		if (record->t[hook])
+			return record->t[hook];
+	return 0;
+}
+
 void path_unmatched(uint64_t rtt_ns, struct trip *out)
 {
 	memset(out, 0, sizeof(*out));

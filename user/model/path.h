@@ -55,6 +55,9 @@ void path_split_far(const struct turn_record *client, const struct turn_record *
 bool path_residence(const struct turn_record *server, uint32_t hooks, struct trip *out,
 		    uint64_t *start_ns, uint64_t *took_ns);
 
+/* The first of a record's hooks on the way out, 0: none of them fired. */
+uint64_t record_first_send(const struct turn_record *record);
+
 /* A trip of which nothing is known but how long it took. */
 void path_unmatched(uint64_t rtt_ns, struct trip *out);
 
