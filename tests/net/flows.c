@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 	uint64_t number = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, trips;
 	struct rlimit files;
 	struct sockaddr_in address;
-	int listener, *fds;
+	int listener, *fds = NULL;
 
 	if (!flows)
 		return 2;
@@ -193,5 +193,6 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (argc > 4)
 		sleep((unsigned int)strtoul(argv[4], NULL, 10));
+	free(fds);
 	return 0;
 }
