@@ -67,9 +67,11 @@ def cpus_of(rows, name):
 
 
 def assert_on(rows, cpu):
-    for name in ("irq", "softirq"):
+    """Not every packet has an interrupt of its own: a queue that is being polled needs none."""
+    for name, known in (("irq", 0.2), ("softirq", 0.95)):
         found = cpus_of(rows, name)
-        assert found.get(str(cpu), 0) >= 0.95 * len(rows), (name, found)
+        assert sum(found.values()) >= known * len(rows), (name, found)
+        assert found.get(str(cpu), 0) >= 0.95 * sum(found.values()), (name, found)
 
 
 @pytest.mark.alone
