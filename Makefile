@@ -57,7 +57,7 @@ MAN_SRC  := $(wildcard docs/man/*.rst)
 MAN      := $(MAN_SRC:docs/man/%.rst=$(BUILD)/man/%) $(BUILD)/man/layover-causes.7
 
 .PHONY: all build help deps demo test test-unit test-needs test-net test-tui test-vm vm-deps vm-shell \
-        bench lint lint-sources format install clean man
+        bench screenshots lint lint-sources format install clean man
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -74,6 +74,7 @@ help:
 	@echo 'make vm-deps   only fetch kernels and QEMU for them'
 	@echo 'make           install what is missing and build build/layover'
 	@echo 'make bench     probe effect on/off, and the driver side by side with its peers'
+	@echo 'make screenshots  draw the pictures of docs/top.md anew'
 	@echo 'make lint      formatting, static analysis, shell scripts, function length'
 	@echo 'make format    put the C files into the form that lint wants'
 	@echo 'make install   into PREFIX=$(PREFIX), under DESTDIR'
@@ -142,6 +143,13 @@ $(BUILD)/man/%: docs/man/%.rst
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
 	$(Q)rst2man $< $@
+
+# Keys, columns and colours come from the program's own tables.
+TOP_TABLES := user/tui/keys.def user/view/top_columns.c user/model/top.c
+$(BUILD)/man/layover-top.1: docs/man/layover-top.1.rst tools/top_man.py $(TOP_TABLES)
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/top_man.py $< $(TOP_TABLES) >$@.rst && rst2man $@.rst $@
 
 $(BUILD)/man/layover-causes.7: bpf/abi/causes.def tools/causes.py
 	$(call say,MAN)
@@ -212,6 +220,11 @@ vm-shell:
 	$(Q)$(MAKE) $(SUB) $(BUILD)/layover
 	$(Q)$(SUDO) env $(VM_CACHE) $(PYTHON) tools/vm/lab.py shell --kernel $(or $(KERNEL),6.12) \
 	    --nic $(or $(NIC),virtio) --files $(BUILD)/layover
+
+# The pictures in docs/, from a terminal that is drawn.
+screenshots: $(BUILD)/layover
+	$(Q)tools/deps.sh build test docs
+	$(Q)$(SUDO) env LAYOVER_BUILD=$(BUILD) $(PYTHON) tools/screenshots.py docs/top
 
 bench:
 	$(Q)tools/deps.sh build bench

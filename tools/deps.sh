@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Installs the Debian packages that a target needs, only those that are missing.
-# Usage: deps.sh build|test|vm|bench|lint ...
+# Usage: deps.sh build|test|vm|bench|lint|docs ...
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -10,6 +10,7 @@ build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zl
 test="libcmocka-dev python3 python3-pytest python3-pexpect python3-pyte procps git
     sockperf"
 lint="clang-format clang-tidy cppcheck shellcheck pyflakes3"
+docs="python3-pil fonts-dejavu-core"
 bench="sockperf qperf python3"
 vm="qemu-system-x86 cpio xz-utils zstd busybox-static kmod ethtool iproute2 python3 python3-pytest
     python3-pytest-xdist"
@@ -21,6 +22,7 @@ for set in "$@"; do
         test) wanted="$wanted $test" ;;
         lint) wanted="$wanted $lint" ;;
         bench) wanted="$wanted $bench" ;;
+        docs) wanted="$wanted $docs" ;;
         vm) wanted="$wanted $vm" ;;
         *) echo "deps.sh: no such set: $set" >&2; exit 2 ;;
     esac
