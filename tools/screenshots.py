@@ -51,8 +51,6 @@ def paint(term, path):
         for x in range(screen.columns):
             paint_cell(draw, fonts, x, y, screen.buffer[y][x])
     image.quantize(64).save(path, optimize=True)
-    with open(os.path.splitext(path)[0] + ".txt", "w", encoding="utf-8") as file:
-        file.write(term.text + "\n")
 
 
 def watch(term, seconds):
