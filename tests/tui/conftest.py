@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "net"))
 BUILD = os.path.join(TOP, os.environ.get("LAYOVER_BUILD", "build"))
 LAYOVER = os.path.join(BUILD, "layover")
 
-# As the terminfo entry screen-256color has them, whose output pyte understands all of.
+# As the terminfo entry screen-256color has them, whose output pyte understands (but for what Screen adds).
 KEYS = {"up": "\x1bOA", "down": "\x1bOB", "pgup": "\x1b[5~", "pgdn": "\x1b[6~", "home": "\x1b[1~", "end": "\x1b[4~",
         "f1": "\x1bOP", "f4": "\x1bOS", "f6": "\x1b[17~", "f10": "\x1b[21~", "esc": "\x1b", "enter": "\r",
         "tab": "\t", "ctrl-l": "\x0c", "ctrl-c": "\x03", "ctrl-z": "\x1a"}
@@ -26,14 +26,34 @@ def pytest_configure(config):
         raise pytest.UsageError("top needs root")
 
 
+class Screen(pyte.Screen):
+    """With the two sequences that curses uses and pyte does not know: a region scrolls by several lines."""
+
+    def at_top(self, change, count):
+        at, self.cursor.y = self.cursor.y, self.margins.top if self.margins else 0
+        change(count)
+        self.cursor.y = at
+
+    def scroll_up(self, count=1):
+        self.at_top(self.delete_lines, count)
+
+    def scroll_down(self, count=1):
+        self.at_top(self.insert_lines, count)
+
+
+class Stream(pyte.ByteStream):
+    csi = dict(pyte.ByteStream.csi, S="scroll_up", T="scroll_down")
+    events = pyte.ByteStream.events | {"scroll_up", "scroll_down"}
+
+
 class Terminal:
     """A program in a terminal of so many columns and lines."""
 
     def __init__(self, command, columns=80, lines=24, **env):
         environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
         environment.update({"TERM": "screen-256color", "LC_ALL": "C.UTF-8"}, **env)
-        self.screen = pyte.Screen(columns, lines)
-        self.stream = pyte.ByteStream(self.screen)
+        self.screen = Screen(columns, lines)
+        self.stream = Stream(self.screen)
         self.raw = b""
         self.child = pexpect.spawn(command[0], [str(word) for word in command[1:]], env=environment,
                                    dimensions=(lines, columns), timeout=10)
