@@ -84,7 +84,7 @@ int samples_append(struct samples *samples, const struct samples *more)
 	size_t bytes = more->count * sizeof(uint64_t);
 	int rc = samples_reserve(samples, more->count);
 
-	if (rc || !bytes)
+	if (rc || !bytes || !samples->start_ns) /* the last one only if the first two are */
 		return rc;
 	memcpy(samples->start_ns + samples->count, more->start_ns, bytes);
 	memcpy(samples->rtt_ns + samples->count, more->rtt_ns, bytes);
