@@ -24,7 +24,8 @@ struct top_options {
 	uint64_t interval_ns, count, sockets;
 	const char *sort;
 	int sort_column;
-	bool batch, json, lab, reverse, ascii, mono, no_report;
+	bool batch, json, lab, reverse, ascii, mono;
+	int report; /* on exit */
 };
 
 #define AT(field) offsetof(struct top_options, field)
@@ -49,8 +50,9 @@ static const struct setting top_settings[] = {
 	{"ascii", 0, NULL, "draw with ASCII only", SETTING_FLAG, AT(ascii), 0, 0, NULL},
 	{"mono", 0, NULL, "no colours; so does NO_COLOR in the environment", SETTING_FLAG, AT(mono),
 	 0, 0, NULL},
-	{"no-report-on-exit", 0, NULL, "do not print the last screen as text when it is left",
-	 SETTING_FLAG, AT(no_report), 0, 0, NULL},
+	{"report-on-exit", 0, NULL, "print the last screen as text when it is left (default)",
+	 SETTING_WORD, AT(report), true, 0, NULL},
+	{"no-report-on-exit", 0, NULL, "do not print it", SETTING_WORD, AT(report), false, 0, NULL},
 	{0},
 };
 
@@ -70,6 +72,7 @@ static void parse_options(struct top_options *o, int argc, char **argv)
 	o->interval_ns = NS_PER_S;
 	o->sockets = TOP_SOCKETS_DEFAULT;
 	o->sort = "rate";
+	o->report = true;
 	settings_parse(parts, "", doc, NULL, argc, argv);
 	if (watch_filter_finish(&o->filter))
 		exit(say_error(EXIT_USAGE, "%s", err_text(-EINVAL)));
@@ -142,7 +145,7 @@ static int run_live(const struct top_options *o, struct top_source *s)
 		.count = o->count,
 		.sort = o->sort_column,
 		.reverse = o->reverse,
-		.report_on_exit = !o->no_report,
+		.report_on_exit = o->report,
 	};
 
 	return top_live(s, &wish);
