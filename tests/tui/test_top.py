@@ -128,7 +128,7 @@ def open_stalled(top):
     top.wait(lambda t: any("nagle" in row for row in rows(t)))
     # It is the slowest: the first one by its median.
     top.press("s", "home", *["down"] * 7, "enter")
-    top.wait(lambda t: "nagle" in rows(t)[0])
+    top.wait(lambda t: rows(t) and "nagle" in rows(t)[0])
     top.press("home", "enter")
     top.wait("1 Split")
 
@@ -191,7 +191,7 @@ def test_mouse(top):
     """A click on a head sorts, on a line selects, on a page opens it."""
     x = top.line(2).index("P50")
     top.click(x, 2)
-    top.wait(lambda t: "nagle" in rows(t)[0])
+    top.wait(lambda t: rows(t) and "nagle" in rows(t)[0])
     top.click(5, 4)
     top.wait(lambda t: t.screen.buffer[4][70].bg not in ("default",))
     top.click(top.line(1).index("Stages"), 1)
