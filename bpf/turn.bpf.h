@@ -226,13 +226,22 @@ static __always_inline void tell_who(const struct turn *turn, const struct sock 
 
 #include "top.bpf.h"
 
+/* A port is watched and this socket has another one: most sockets of a busy host, so it is asked first. */
+static __always_inline bool is_elsewhere(const struct sock *sk)
+{
+	__u16 port = config.watch_port;
+
+	return port && sk->__sk_common.skc_num != port &&
+	       sk->__sk_common.skc_dport != bpf_htons(port);
+}
+
 /* The turn of a traced socket, made when a socket of the traced flow is first seen; NULL otherwise. */
 static __always_inline struct turn *turn_of(struct sock *sk)
 {
 	struct turn *turn;
 	enum role role;
 
-	if (!sk)
+	if (!sk || is_elsewhere(sk))
 		return NULL;
 	turn = bpf_sk_storage_get(&turns, sk, NULL, 0);
 	if (turn)
