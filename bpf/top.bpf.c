@@ -25,17 +25,17 @@ static __always_inline void closed(struct sock *sk)
 {
 	struct turn *turn = bpf_sk_storage_get(&turns, sk, NULL, 0);
 
-	if (!turn || turn->closed)
+	/* From here on no head is given to it any more; at 2 nothing is added either. */
+	if (!turn || __sync_fetch_and_add(&turn->closed, 1))
 		return;
 	if (turn->now.phase == (turn->now.role == ROLE_CLIENT ? PHASE_RECEIVE : PHASE_SEND) &&
 	    turn->now.reader_t[HOOK_recv_exit - HOOK_wakeup])
 		top_turn_is_over(turn);
-	if (__sync_fetch_and_add(&turn->closed, 1))
-		return;
+	__sync_fetch_and_add(&turn->closed, 1);
 	if (turn->now.entry)
 		top_retire(turn);
-	else if (turn->introduced)
-		__sync_fetch_and_add(&counters.no_place, -1);
+	else
+		top_has_no_need(turn);
 }
 
 static __always_inline int changed(struct sock *sk, int before, int state)

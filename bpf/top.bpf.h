@@ -78,6 +78,13 @@ static __always_inline void top_retire(struct turn *turn)
 
 static __always_inline void top_seems_over(struct turn *turn);
 
+/* It is not one of those without a place any more. */
+static __always_inline void top_has_no_need(struct turn *turn)
+{
+	if (__sync_lock_test_and_set(&turn->introduced, 0))
+		__sync_fetch_and_add(&counters.no_place, -1);
+}
+
 /* Gives the socket a head. Called where the current task is the one that uses the socket, at every send. */
 static __always_inline void top_introduce(struct turn *turn, const struct sock *sk)
 {
@@ -87,17 +94,18 @@ static __always_inline void top_introduce(struct turn *turn, const struct sock *
 	if (turn->closed || top_head_of(turn))
 		return;
 	if (bpf_map_pop_elem(&top_free, &index)) {
-		if (!turn->introduced)
-			__sync_fetch_and_add(&counters.no_place, 1);
+		if (turn->introduced)
+			return;
+		__sync_fetch_and_add(&counters.no_place, 1);
 		turn->introduced = 1;
+		if (__sync_fetch_and_add(&turn->closed, 0)) /* by another CPU, meanwhile */
+			top_has_no_need(turn);
 		return;
 	}
 	head = bpf_map_lookup_elem(&top_heads, &index);
 	if (!head)
 		return;
-	if (turn->introduced) /* a place after all */
-		__sync_fetch_and_add(&counters.no_place, -1);
-	turn->introduced = 0;
+	top_has_no_need(turn);        /* it has a place after all */
 	head->turns = head->complete; /* the former socket's last one is not going on */
 	head->slow_ns = config.slow_ns;
 	head->wanted = 0;
@@ -267,7 +275,7 @@ __weak __noinline int top_turn_is_over(struct turn *turn)
 	__u64 begin, end, took;
 	__u32 index, bin, row;
 
-	if (!turn || turn->closed)
+	if (!turn || turn->closed > 1)
 		return 0;
 	head = top_head_of(turn);
 	if (!top_span(&turn->now, &begin, &end)) {

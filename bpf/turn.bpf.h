@@ -30,7 +30,7 @@ struct turn {
 	__u8 resent;                /* tx_skb is a retransmission */
 	__u8 send_known;            /* send_id holds a number */
 	__u8 waiting;               /* `before` is to be emitted */
-	__u8 introduced;            /* watched: who it is was told */
+	__u32 introduced;           /* watched: who it is was told */
 	__u32 closed;               /* `top`: nothing more is added for this connection */
 	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
