@@ -18,8 +18,8 @@ struct remedy_config {
 /* One socket, as it is told. */
 struct remedy_row {
 	__u64 socket; /* cookie */
-	__u64 inode;  /* of the socket's file: what /proc/PID/fd shows; 0: nobody has opened it yet */
-	__u64 netns;  /* inode number */
+	__u64 inode; /* of the socket's file: what /proc/PID/fd shows; 0: nobody has opened it yet */
+	__u64 netns; /* inode number */
 	__u8 local[16], remote[16];
 	__u16 local_port, remote_port; /* host order */
 	__u16 family;
