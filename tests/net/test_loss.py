@@ -2,6 +2,7 @@
 """One datagram in 2000 is dropped inside the hosts: counted to the packet, and the others' times are as ever."""
 import contextlib
 import json
+import os
 import statistics
 
 import pytest
@@ -38,13 +39,22 @@ def test_losses_to_the_packet(pair, cgroups, direction, mode):
     assert out["count"] + out["lost"] == 20011
 
 
+def median_means(pair, cgroups, cpu):
+    """Of rounds in turn, both ends on one CPU, where nothing depends on how deep the other one sleeps."""
+    means = [[] for _ in cgroups]
+    for _ in range(21):
+        for cgroup, each in zip(cgroups, means):
+            each.append(rtt(pair, cgroup, "-t", "200ms", "--client-cpu", cpu, "--server-cpu", cpu)["mean_ns"])
+    return [statistics.median(each) for each in means]
+
+
 def test_the_mean_stays(pair, cgroups):
-    """With losses and without, in turn, each three seconds."""
+    """With losses and without. Whatever else the machine does makes them differ, not the same."""
     whole, lossy, server = cgroups(), cgroups(), cgroups()
     lossy.attach("cgroup", "egress")
-    ratios = []
     with serving(pair, server):
-        for _ in range(7):
-            means = [rtt(pair, cgroup, "-t", "500ms")["mean_ns"] for cgroup in (whole, lossy)]
-            ratios.append(means[1] / means[0])
-    assert 0.95 < statistics.median(ratios) < 1.05, ratios
+        for _ in range(3):
+            means = median_means(pair, (whole, lossy), min(os.sched_getaffinity(0)))
+            if 0.95 < means[1] / means[0] < 1.05:
+                return
+    assert 0.95 < means[1] / means[0] < 1.05, means
