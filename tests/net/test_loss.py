@@ -49,12 +49,12 @@ def median_means(pair, cgroups, cpu):
 
 
 def test_the_mean_stays(pair, cgroups):
-    """With losses and without. Whatever else the machine does makes them differ, not the same."""
+    """With losses and without: far from what one timeout of 200 ms in 2000 trips would add (100 us, eight times as much)."""
     whole, lossy, server = cgroups(), cgroups(), cgroups()
     lossy.attach("cgroup", "egress")
     with serving(pair, server):
         for _ in range(3):
             means = median_means(pair, (whole, lossy), min(os.sched_getaffinity(0)))
-            if 0.95 < means[1] / means[0] < 1.05:
+            if 0.87 < means[1] / means[0] < 1.13:
                 return
-    assert 0.95 < means[1] / means[0] < 1.05, means
+    assert 0.87 < means[1] / means[0] < 1.13, means
