@@ -249,6 +249,7 @@ def test_help_has_every_key(top):
     top.press("?")
     top.wait("this help")
     for _ in range(12):
+        top.read(0.2)
         text += top.text
         top.press(*["down"] * 4)
         top.read()
