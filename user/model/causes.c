@@ -449,11 +449,7 @@ static void name_hog(const struct work *w, struct verdict *v)
 			most = i;
 	v->hog_pid = hogs[most].who->pid;
 	v->hog_turns = hogs[most].turns;
-	for (size_t i = 0; i < FLOW_COMM && hogs[most].who->comm[i]; i++) {
-		char c = hogs[most].who->comm[i];
-
-		v->hog_comm[i] = c >= ' ' && c < 0x7f ? c : '?';
-	}
+	memcpy(v->hog_comm, hogs[most].who->comm, sizeof(v->hog_comm));
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------ */

@@ -45,9 +45,9 @@ struct verdict {
 	uint64_t wait_ns;     /* the median of its waits */
 	double saving;        /* how much of the slow turns' time it is, 0 … 1 */
 	const char *evidence; /* in plain words; static */
-	/* run_queue: the task that had the CPU most often, its name fit for a terminal; pid 0: it was not seen. */
+	/* run_queue: the task that had the CPU most often, as it calls itself; pid 0: it was not seen. */
 	uint32_t hog_pid;
-	char hog_comm[FLOW_COMM + 1];
+	char hog_comm[FLOW_COMM];
 	size_t hog_turns;
 };
 

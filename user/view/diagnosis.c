@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "view/names.h"
 #include "view/text.h"
 
 enum { FACT = 14 };
@@ -48,12 +49,12 @@ static void print_fact(const char *label, const char *text)
 
 static void print_hog(const struct verdict *v)
 {
-	char text[160];
+	char text[160], comm[NAMES_COMM_MAX];
 
 	if (!v->hog_pid)
 		return;
-	snprintf(text, sizeof(text), "%s[%u], which had the CPU in %zu of these turns", v->hog_comm,
-		 v->hog_pid, v->hog_turns);
+	snprintf(text, sizeof(text), "%s[%u], which had the CPU in %zu of these turns",
+		 names_task(v->hog_comm, comm), v->hog_pid, v->hog_turns);
 	print_fact("behind", text);
 }
 
@@ -129,10 +130,12 @@ static json_t *verdict_object(const struct verdict *v, const struct flow_names *
 {
 	const struct cause_info *info = &cause_infos[v->cause];
 
+	char comm[NAMES_COMM_MAX];
 	json_t *behind =
-		v->hog_pid ? json_pack("{s:s, s:I, s:I}", "comm", v->hog_comm, "pid",
-				       (json_int_t)v->hog_pid, "turns", (json_int_t)v->hog_turns)
-			   : json_null();
+		v->hog_pid
+			? json_pack("{s:s, s:I, s:I}", "comm", names_task(v->hog_comm, comm), "pid",
+				    (json_int_t)v->hog_pid, "turns", (json_int_t)v->hog_turns)
+			: json_null();
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:s, s:s, s:s, s:s, s:s, s:o}", "cause",
 			 info->key, "grade", grade_names[v->grade], "turns", (json_int_t)v->turns,

@@ -6,16 +6,21 @@
 
 #include "load/address.h"
 
-const char *names_comm(const struct flow_record *who, char *text)
+const char *names_task(const char *comm, char *text)
 {
-	size_t n = strnlen(who->comm, FLOW_COMM);
+	size_t n = strnlen(comm, FLOW_COMM);
 
 	for (size_t i = 0; i < n; i++)
-		text[i] = who->comm[i] >= ' ' && who->comm[i] < 0x7f ? who->comm[i] : '?';
+		text[i] = comm[i] >= ' ' && comm[i] < 0x7f ? comm[i] : '?';
 	text[n] = '\0';
 	if (!n)
 		snprintf(text, NAMES_COMM_MAX, "?");
 	return text;
+}
+
+const char *names_comm(const struct flow_record *who, char *text)
+{
+	return names_task(who->comm, text);
 }
 
 const char *names_address(const struct flow_record *who, bool remote, char *text)

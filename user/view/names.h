@@ -10,7 +10,10 @@
 
 enum { NAMES_COMM_MAX = FLOW_COMM + 1, NAMES_ADDRESS_MAX = 80 };
 
-/* The program's name; "?" when it has none. Returns text (NAMES_COMM_MAX bytes). */
+/* A task's name of at most FLOW_COMM bytes; "?" when it is empty. Returns text (NAMES_COMM_MAX bytes). */
+const char *names_task(const char *comm, char *text);
+
+/* The same of a flow's program. */
 const char *names_comm(const struct flow_record *who, char *text);
 
 /* "192.0.2.7:5000", "[2001:db8::7]:5000". Returns text (NAMES_ADDRESS_MAX bytes). */
