@@ -64,7 +64,6 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 	struct reader *reader = reader_claim((__u32)bpf_get_current_pid_tgid());
 	struct turn_lines *n = &turn->now;
 	__u64 announced = n->softirq_t[HOOK_data_ready - HOOK_irq];
-
 	bool woken = reader->waking_sk == (__u64)sk && reader->waking >= announced;
 
 	if (reader->on < announced || reader->off > announced)

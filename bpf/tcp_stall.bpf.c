@@ -23,9 +23,9 @@ struct msghdr; /* only passed by */
 struct stall {
 	__u64 held_at;  /* a write returned and left bytes behind; 0: none are */
 	__u64 freed_at; /* since then an ACK of older bytes arrived */
-	__u64 zero_at,
-		zero_ns; /* … the receiver closed its window, 0: it is open; how long it was closed before */
-	__u64 data_at; /* data arrived that no packet of ours has acknowledged yet; 0: none has */
+	__u64 zero_at;  /* since then the receiver's window is closed; 0: it is open */
+	__u64 zero_ns;  /* how long it was closed before that, in this hold */
+	__u64 data_at;  /* data arrived that no packet of ours has acknowledged yet; 0: none has */
 	__u32 held_from, held_to; /* sequence numbers */
 	__u32 in_flight;
 	__u8 reason; /* enum hold_reason */

@@ -67,9 +67,9 @@ _Static_assert(sizeof(struct stall_record) == 48, "no hidden padding");
 
 /* A reader that was woken by data had to wait for a CPU on which another task ran. */
 struct hog_record {
-	__u64 begin, end; /* woken, running; CLOCK_MONOTONIC ns */
-	__u32 reader,
-		pid; /* thread groups: the reader's, and that of the task which had the CPU longest */
+	__u64 begin, end;     /* woken, running; CLOCK_MONOTONIC ns */
+	__u32 reader;         /* thread group of the reader … */
+	__u32 pid;            /* … and of the task which had the CPU longest */
 	char comm[FLOW_COMM]; /* of that task */
 };
 
