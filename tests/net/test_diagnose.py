@@ -148,13 +148,19 @@ def test_another_task_on_the_readers_cpu():
     assert verdict["behind"]["comm"] == "hog" and verdict["behind"]["turns"] > 0.3 * verdict["turns"], verdict
 
 
-def test_a_small_rcvbuf_cures_most():
-    """600 bytes are no small segment to a sender whose MSS is half of a tiny window, but some turns still wait."""
-    sick, cured = scenario("header-body"), scenario("header-body-small-rcvbuf")
-    assert known(sick) == {("nagle", "proven"), ("delayed_ack", "proven")}
-    assert known(cured) <= known(sick)
-    typical = [max(flow["clusters"], key=lambda cluster: cluster["count"])["p50_ns"] for flow in (sick, cured)]
-    assert typical[0] > 35e6 and typical[1] < 1e6, typical
+def fast(flow):
+    return sum(cluster["count"] for cluster in flow["clusters"] if cluster["p50_ns"] < 1e6)
+
+
+def test_a_small_rcvbuf_cures_some():
+    """600 bytes are no small segment to a sender whose MSS is half of a tiny window; how many turns still wait is
+    chance, and as each takes a thousand times as long, so does nearly all of the time."""
+    sick, cured = [[scenario(name) for _ in range(3)] for name in ("header-body", "header-body-small-rcvbuf")]
+    for flow in sick:
+        assert known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
+    for flow in cured:
+        assert known(flow) <= known(sick[0])
+    assert max(fast(flow) for flow in cured) > 2 * max(1, *(fast(flow) for flow in sick))
 
 
 def test_one_of_many_in_the_lab():
@@ -250,6 +256,12 @@ def test_exit_4_for_a_proven_stall(pair):
         assert not diagnose("--port", 5000, "--netns", namespace_number(pair.client), "--fail-if", "stall", code=4)["healthy"]
     with program(pair.server, SERVER, pair.server_addr), program(pair.client, CLIENT, pair.server_addr, "one", "9"):
         assert diagnose("--port", 5000, "--netns", namespace_number(pair.client), "--fail-if", "stall", code=0)["flows"]
+
+
+def test_list_of_scenarios_fits_a_terminal():
+    done = layover("diagnose", "--lab", "list")
+    assert done.returncode == 0 and "header-body" in done.stdout
+    assert all(len(line) < 80 for line in done.stdout.splitlines()), done.stdout
 
 
 def test_text_fits_a_terminal():

@@ -109,8 +109,11 @@ def test_flows_of_a_client(pair, client_cpu, server_cpu, rps_cpu, softirq_cpu):
     for way in flow["ways"]:
         ways[way["softirq_cpu"], way["reader_cpu"]] += way["turns"]
     assert sum(ways.values()) == flow["turns"]
+    # 6.18 leaves out programs on top of one system task: where that softirq ran is not known.
+    known = sum(turns for (softirq, _), turns in ways.items() if softirq is not None)
+    assert known > 0.7 * flow["turns"], ways
     # A softirq that comes late is ksoftirqd's: a few of them run elsewhere than they should.
-    assert ways[softirq_cpu, client_cpu] >= 0.97 * flow["turns"], ways
+    assert ways[softirq_cpu, client_cpu] >= 0.97 * known, ways
     wrong = sum(turns for (softirq, reader), turns in ways.items() if None not in (softirq, reader) and softirq != reader)
     assert flow["wrong_cpu"] == wrong
     assert flow["wakeups_across"] <= flow["wakeups"] <= flow["turns"]
@@ -126,7 +129,8 @@ def test_flows_of_a_server(pair):
     flow, = flows_while_exchanging(pair, pair.server, ONE, TWO)
     assert flow["role"] == "server" and flow["local"] == f"{pair.server_addr}:{PORT}"
     assert EXCHANGES - 2 <= flow["turns"] <= EXCHANGES
-    assert flow["wrong_cpu"] >= 0.97 * flow["turns"]
+    known = sum(way["turns"] for way in flow["ways"] if way["softirq_cpu"] is not None)
+    assert known > 0.7 * flow["turns"] and flow["wrong_cpu"] >= 0.97 * known
     assert {way["reader_cpu"] for way in flow["ways"]} == {TWO}
     assert flow["rx_queue"] == 0 and flow["rss_queue"] is None
 

@@ -55,7 +55,8 @@ static bool look_at(const struct live_flow *flow, struct placement *p)
 		p->to = cpu[crossings[p->kind].to];
 	}
 	p->time = all ? (double)spent / (double)all : 0;
-	return p->turns && 100 * p->turns >= PLACEMENT_PERCENT * flow->turn_count;
+	return p->turns && 100 * p->turns >= PLACEMENT_TURNS_PERCENT * flow->turn_count &&
+	       100 * spent >= PLACEMENT_TIME_PERCENT * all;
 }
 
 int placement_of(const struct live_flow *flow, struct placement out[PLACEMENTS_MAX])

@@ -25,9 +25,14 @@ struct placement {
 	double time; /* of the turns' time, the stages in which the crossing is paid for; 0 … 1 */
 };
 
-enum { PLACEMENTS_MAX = 2 * PLACEMENTS, PLACEMENT_PERCENT = 50 /* of the turns must cross */ };
+enum {
+	PLACEMENTS_MAX = 2 * PLACEMENTS,
+	PLACEMENT_TURNS_PERCENT = 50, /* of the turns must cross */
+	PLACEMENT_TIME_PERCENT =
+		1, /* of their time must be paid for it: a stall beside it is the matter */
+};
 
-/* What crosses in most of the flow's turns, into out. Returns how many. */
+/* What crosses in most of the flow's turns and costs, into out. Returns how many. */
 int placement_of(const struct live_flow *flow, struct placement out[PLACEMENTS_MAX]);
 
 #endif

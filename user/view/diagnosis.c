@@ -75,9 +75,13 @@ static void print_verdict(const struct verdict *v, const struct flow_names *name
 static void print_placement(const struct placement *p, const struct flow_names *names)
 {
 	const struct placement_info *info = &placement_infos[p->kind];
+	char where[128];
 
-	printf("\n  %s (placement): %s, CPU %u to %u in %zu turns, %.0f %% of their time\n",
-	       info->key, end_name(p->client_end, names), p->from, p->to, p->turns, p->time * 100);
+	printf("\n  %s (placement): %zu turns, %.0f %% of their time\n", info->key, p->turns,
+	       p->time * 100);
+	snprintf(where, sizeof(where), "%s, from CPU %u to CPU %u", end_name(p->client_end, names),
+		 p->from, p->to);
+	print_fact("where", where);
 	print_fact("what", info->text);
 	print_fact("change", info->advice);
 }
@@ -86,9 +90,12 @@ void view_diagnosis_text(const struct live_flow *flow, const struct diagnosis *d
 			 const struct flow_names *names)
 {
 	struct style style = view_style();
+	char title[320];
 
-	printf("%s %s %s %s %s%s\n", names->client, names->client_addr, style.arrow, names->server,
-	       names->server_addr, flow->role == ROLE_SERVER ? " (the server's end only)" : "");
+	snprintf(title, sizeof(title), "%s %s %s %s %s%s", names->client, names->client_addr,
+		 style.arrow, names->server, names->server_addr,
+		 flow->role == ROLE_SERVER ? " (the server's end only)" : "");
+	text_wrapped(title, 0, 4);
 	if (!flow->turn_count)
 		printf("  no turns: %llu messages without an answer\n",
 		       (unsigned long long)flow->one_way);
