@@ -205,14 +205,14 @@ vm-deps:
 # All of them, or what is named: make test-vm VM_TESTS="tests/vm/test_matrix.py -k doctor"
 VM_TESTS ?= tests/vm
 # An emulated machine takes one CPU; a document is written by one process.
-VM_WORKERS = $(if $(LAYOVER_DOCS),,-n 2 --dist loadgroup)
+VM_WORKERS = $(if $(LAYOVER_DOCS),1,2)
 
 test-vm:
 	$(Q)tools/deps.sh build test
 	$(Q)$(MAKE) $(SUB) vm-deps
 	$(Q)$(MAKE) $(SUB) $(TEST_NEEDS)
 	$(Q)$(SUDO) env $(VM_CACHE) LAYOVER_BUILD=$(BUILD) LAYOVER_NO_SKIP=$(LAYOVER_NO_SKIP) \
-	    LAYOVER_DOCS=$(LAYOVER_DOCS) tools/retest.sh $(PYTEST) $(VM_WORKERS) $(VM_TESTS)
+	    LAYOVER_DOCS=$(LAYOVER_DOCS) PYTEST='$(PYTEST)' tools/vm/test.sh $(VM_WORKERS) $(VM_TESTS)
 
 vm-shell:
 	$(Q)tools/deps.sh build

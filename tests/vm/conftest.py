@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures: the kernels and NICs of the VM lab, each pair booted once for all of a file's tests."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -20,12 +19,10 @@ TRAFFIC = Path(__file__).with_name("traffic.py")
 MACHINES = [(kernel, nic) for kernel in KERNELS for nic in ("virtio", "igb")]
 
 
-LOCKS = TREE / "tests" / "vm"  # files that are there anyway
-
-
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(fixture=word): a test for machines with this word in their name alone")
-    config.addinivalue_line("markers", "alone: compares times, or looks at all guests: no other test runs meanwhile")
+    config.addinivalue_line("markers", "alone: compares times, or looks at all guests: tools/vm/test.sh runs it by itself")
+    config.addinivalue_line("markers", "xdist_group(name): by one process; pytest-xdist's, which need not be there")
 
 
 def machine_of(item):
@@ -44,17 +41,6 @@ def pytest_collection_modifyitems(items):
     items[:] = filter(fits, items)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(machine_of(item)))
-
-
-@pytest.fixture(autouse=True)
-def turn(request):
-    """Two processes share the tests. Whoever waits for its turn holds up those who come later."""
-    alone = request.node.get_closest_marker("alone")
-    with open(LOCKS / "conftest.py", "rb") as queue, open(LOCKS / "traffic.py", "rb") as running:
-        fcntl.flock(queue, fcntl.LOCK_EX)
-        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        fcntl.flock(queue, fcntl.LOCK_UN)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
