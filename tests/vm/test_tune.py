@@ -74,20 +74,41 @@ def assert_on(rows, cpu):
         assert found.get(str(cpu), 0) >= 0.95 * sum(found.values()), (name, found)
 
 
-@pytest.mark.alone
+def assert_woken_from(rows, cpu):
+    """Those that slept were woken by the softirq of that CPU, and run where they were bound to."""
+    woken = [row for row in rows if int(row["client.wakeup_ns"])]
+    if cpu != READER:  # on its own CPU it may be that the softirq comes before it has gone to sleep
+        assert len(woken) >= 0.3 * len(rows)
+    for name, there in (("waker", cpu), ("reader", READER)):
+        assert cpus_of(woken, name).get(str(there), 0) >= 0.9 * len(woken), (name, there, cpus_of(woken, name))
+
+
+def measured_at(machine, cpu, restored):
+    """The median wake-up with all interrupts on that CPU; what the split says of CPUs is checked."""
+    machine.irq("apply", "eth0", "near-reader", cpu)
+    result, rows = machine.ping()
+    machine.irq("undo", "--last")
+    assert machine.snapshot() == restored
+    assert_on(rows, cpu)
+    assert_woken_from(rows, cpu)
+    return result["stages"]["client.wakeup"]["p50_ns"]
+
+
 def test_moved_interrupt_moves_the_split(machine, restored):
-    """Interrupts on the reader's CPU, then on the other, in turn: the split's CPUs follow, and its wake-up stage."""
+    """Interrupts on the reader's CPU, then on the other: the split's CPUs follow, up to who wakes the reader."""
+    for cpu in (0, 1):
+        measured_at(machine, cpu, restored)
+
+
+@pytest.mark.alone
+@pytest.mark.only(machine="igb")  # virtio's device is a thread of the emulator: it competes with the other CPU
+def test_moved_interrupt_makes_wakeups_longer(machine, restored):
     wakeups = {0: [], 1: []}
 
     def check():  # with more pairs each time
         for turn in range(PAIRS):
             for cpu in (0, 1) if turn % 2 else (1, 0):
-                machine.irq("apply", "eth0", "near-reader", cpu)
-                result, rows = machine.ping()
-                assert_on(rows, cpu)
-                wakeups[cpu].append(result["stages"]["client.wakeup"]["p50_ns"])
-                machine.irq("undo", "--last")
-                assert machine.snapshot() == restored
+                wakeups[cpu].append(measured_at(machine, cpu, restored))
         more = [across - same for same, across in zip(wakeups[0], wakeups[1])]
         assert statistics.median(more) > 0 and sum(each > 0 for each in more) > 0.7 * len(more), more
         print("client.wakeup p50, us: same CPU", statistics.median(wakeups[0]) / 1000,
@@ -132,7 +153,7 @@ def p50(one):
 @pytest.mark.only(machine="igb")  # the other one has no moderation that waits
 def test_both_are_found(machine, spoilt):
     def check():
-        out = tune(machine, AXES, seconds=60)
+        out = tune(machine, AXES, seconds=40)
         assert machine.snapshot() == spoilt
         best = out["combinations"][out["best"]]
         stages = {stage["key"]: stage["gain_ns"] for stage in out["stages"]}
@@ -142,7 +163,7 @@ def test_both_are_found(machine, spoilt):
         assert best["values"]["reader"] == f"reader {READER}"
         assert max(stages, key=stages.get) == "client.network"
         assert stages["client.wakeup"] > 0
-        whole = tune(machine, AXES, "--exhaustive", seconds=60)
+        whole = tune(machine, AXES, "--exhaustive", seconds=40)
         assert machine.snapshot() == spoilt
         lowest = min(map(p50, whole["combinations"]))
         print("exhaustive: best", lowest, "the one found", p50(whole["combinations"][out["best"]]))
