@@ -132,10 +132,19 @@ def growth(before, after):
     return {key: statistics.median(b.get(key, 0) - a.get(key, 0) for a, b in zip(before, after)) for key in keys}
 
 
+def differs_from_itself(rounds, key):
+    """The quartiles' distance, of the median: what the emulator makes of the same run another time."""
+    low, middle, high = statistics.quantiles([medians[key] for medians in rounds], n=4)
+    return (high - low) / middle
+
+
 def assert_only_thought(before, after, think_ns):
-    """The wire is the same within 10 %, the thinking is in server.app within 5 %, and in no other stage."""
+    """The wire is the same within 10 % and its own noise, the thinking is in server.app within 5 %, and in no other
+    stage. On the wire, 200 us would be as much as all of it, and an hour beyond every noise."""
     wires = median(after, "client.network") / median(before, "client.network")
-    assert abs(wires - 1) < 0.1, wires
+    noise = max(differs_from_itself(rounds, "client.network") for rounds in (before, after))
+    print(f"client.network {wires:.3f} of what it was, which differs by {noise:.3f} from itself")
+    assert abs(wires - 1) < 0.1 + min(noise, 0.4), (wires, noise)
     more = growth(before, after)
     more.pop("client.network")
     assert abs(more.pop("server.app") - think_ns) < 0.05 * DELAY_NS
