@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -250,6 +251,7 @@ def main():
     o = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench: it makes network namespaces; run it as root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what takes the namespaces away again
     there = {tool: tool == "bareloop" or shutil.which(tool) for tool in o.tools.split(",") if tool in TOOLS}
     for tool in (tool for tool, found in there.items() if not found):
         print(f"{tool} is not installed: left out")
