@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs pytest (the words given). What failed is run again, by itself, twice at most: these tests measure time, and a
-# machine that does something else at the wrong moment must not look like a defect. Three times is one.
+# Runs pytest (the words given). What failed is run once more, by itself: these tests measure time, and a
+# machine that does something else at the wrong moment must not look like a defect. Twice is one.
 set -u
 
 # Which ones failed is kept outside the tree: this runs as root, and the tree may be somebody else's.
@@ -12,10 +12,9 @@ set -- "$@" -o "cache_dir=$cache"
 
 "$@"
 status=$?
-for _ in 1 2; do
-    [ $status -eq 1 ] || break
+if [ $status -eq 1 ]; then
     echo "Once more, what failed:"
     "$@" --last-failed --last-failed-no-failures none
     status=$?
-done
+fi
 exit $status

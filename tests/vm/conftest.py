@@ -21,7 +21,6 @@ MACHINES = [(kernel, nic) for kernel in KERNELS for nic in ("virtio", "igb")]
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(fixture=word): a test for machines with this word in their name alone")
-    config.addinivalue_line("markers", "except_for(fixture=word): a test for all other machines")
     config.addinivalue_line("markers", "alone: compares times, or looks at all guests: tools/vm/test.sh runs it by itself")
     config.addinivalue_line("markers", "xdist_group(name): by one process; pytest-xdist's, which need not be there")
 
@@ -37,9 +36,8 @@ def machine_of(item):
 def pytest_collection_modifyitems(items):
     """What a machine cannot show is not a skipped test there, but none at all."""
     def fits(item):
-        return all((word in item.callspec.params[fixture]) == wanted
-                   for name, wanted in (("only", True), ("except_for", False))
-                   for mark in item.iter_markers(name) for fixture, word in mark.kwargs.items())
+        wanted = [pair for mark in item.iter_markers("only") for pair in mark.kwargs.items()]
+        return all(word in item.callspec.params[fixture] for fixture, word in wanted)
     items[:] = filter(fits, items)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(machine_of(item)))

@@ -175,7 +175,6 @@ def test_causes(machine, scenario, causes, wait):
 
 @pytest.mark.alone
 @pytest.mark.only(machine="igb")
-@pytest.mark.except_for(machine="6.12")  # the oldest and the newest
 def test_coalescing_shows_before_the_interrupt(machine):
     """What neither host sees, wire and NIC, grows by what the NIC holds its interrupts back; nothing else does."""
     def measure(usecs):

@@ -28,8 +28,7 @@ struct placement {
 enum {
 	PLACEMENTS_MAX = 2 * PLACEMENTS,
 	PLACEMENT_TURNS_PERCENT = 50, /* of the turns must cross */
-	PLACEMENT_TIME_PERCENT =
-		1, /* of their time must be paid for it: a stall beside it is the matter */
+	PLACEMENT_TIME_PERCENT = 1,   /* of their time must be paid for it */
 };
 
 /* What crosses in most of the flow's turns and costs, into out. Returns how many. */

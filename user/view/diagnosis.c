@@ -136,7 +136,6 @@ static json_t *cluster_object(const struct cluster *c)
 static json_t *verdict_object(const struct verdict *v, const struct flow_names *names)
 {
 	const struct cause_info *info = &cause_infos[v->cause];
-
 	char comm[NAMES_COMM_MAX];
 	json_t *behind =
 		v->hog_pid
