@@ -51,6 +51,7 @@ struct sock_common {
 	unsigned short skc_family;
 	unsigned short skc_rx_queue_mapping; /* CONFIG_SOCK_RX_QUEUE_MAPPING */
 	unsigned char skc_state;
+	int skc_bound_dev_if;
 	struct possible_net skc_net;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };

@@ -67,6 +67,7 @@ static __always_inline void describe(struct sock_common *skc, struct remedy_row 
 	read_addresses(skc, &row->family, row->local, row->remote);
 	row->local_port = skc->skc_num;
 	row->remote_port = bpf_ntohs(skc->skc_dport);
+	row->bound_ifindex = skc->skc_bound_dev_if;
 	row->inode = BPF_CORE_READ((struct sock___socket *)skc, sk_socket, file, f_inode, i_ino);
 	row->netns = BPF_CORE_READ(skc, skc_net.net, ns.inum);
 }

@@ -218,6 +218,7 @@ static __always_inline void tell_who(const struct turn *turn, const struct sock 
 	bpf_get_current_comm(who->comm, sizeof(who->comm));
 	if (bpf_core_field_exists(sk->sk_rx_dst_ifindex))
 		who->rx_ifindex = BPF_CORE_READ(sk, sk_rx_dst_ifindex);
+	who->bound_ifindex = sk->__sk_common.skc_bound_dev_if;
 	who->rx_queue = FLOW_NO_QUEUE;
 	if (bpf_core_field_exists(sk->__sk_common.skc_rx_queue_mapping))
 		who->rx_queue = BPF_CORE_READ(sk, __sk_common.skc_rx_queue_mapping);

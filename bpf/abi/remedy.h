@@ -26,7 +26,7 @@ struct remedy_row {
 	__u16 pad;
 	__s32 before, after; /* the option's value; after is before where nothing was set */
 	__s32 error;         /* of reading or setting it: 0 or -errno */
-	__u32 pad2;
+	__u32 bound_ifindex; /* as in struct flow_record */
 };
 
 _Static_assert(sizeof(struct remedy_row) == 80, "no hidden padding");

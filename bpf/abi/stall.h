@@ -21,7 +21,8 @@ struct flow_record {
 	char comm[FLOW_COMM];
 	__u32 rx_ifindex; /* the device that its packets come by, in netns; 0: not known */
 	__u16 rx_queue;   /* of that device, FLOW_NO_QUEUE: the driver does not tell */
-	__u16 pad2[3];
+	__u16 pad2;
+	__u32 bound_ifindex; /* the device it is bound to, as by a link-local address; 0: none */
 };
 
 _Static_assert(sizeof(struct flow_record) == 96, "no hidden padding");

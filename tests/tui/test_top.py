@@ -479,7 +479,11 @@ HOSTILE = """
 import ctypes, socket, sys, threading, time
 libc = ctypes.CDLL(None)
 name = bytes.fromhex(sys.argv[1])
-listener = socket.create_server((sys.argv[2], 5998), family=socket.AF_INET6 if ":" in sys.argv[2] else socket.AF_INET)
+zone = int(sys.argv[3]) if sys.argv[3:] else 0
+listener = socket.socket(socket.AF_INET6)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind((sys.argv[2], 5998, 0, zone))
+listener.listen()
 def serve():
     while True:
         conn, _ = listener.accept()
@@ -488,7 +492,8 @@ def answer(conn):
     while data := conn.recv(100):
         conn.sendall(data)
 threading.Thread(target=serve, daemon=True).start()
-conn = socket.create_connection(listener.getsockname()[:2])
+conn = socket.socket(socket.AF_INET6)
+conn.connect(listener.getsockname())
 libc.prctl(15, name, 0, 0, 0)
 print("ready", flush=True)
 while True:
@@ -520,3 +525,30 @@ def test_hostile_names(name, shown):
                 assert term.end() == 0
         finally:
             child.kill()
+
+
+def test_link_local_addresses():
+    """A link-local address means something only with its device: it is told by number, as RFC 4007 has it."""
+    netns, index = f"layovertest-{os.getpid()}-ll", 47
+    subprocess.run(["ip", "netns", "add", netns], check=True)
+    child = None
+    try:
+        for line in ("link set lo up", f"link add v0 index {index} type veth peer name v1", "link set v0 up",
+                     "link set v1 up", "addr add fe80::7/64 dev v0 nodad"):
+            subprocess.run(["ip", "-n", netns, *line.split()], check=True)
+        child = subprocess.Popen(["ip", "netns", "exec", netns, sys.executable, "-c", HOSTILE, b"link".hex(),
+                                  "fe80::7", str(index)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        inode = os.stat(f"/run/netns/{netns}").st_ino
+        with terminal("--netns", str(inode), "-d", "0.5", columns=140) as term:
+            term.wait(f"[fe80::7%{index}]:", 20)
+            term.press("enter")
+            term.wait("1 Split")
+            term.wait(f"[fe80::7%{index}]:5998")
+            term.press("q")
+            assert term.end() == 0
+    finally:
+        if child:
+            child.kill()
+            child.communicate(timeout=10)
+        subprocess.run(["ip", "netns", "del", netns], check=False)

@@ -140,8 +140,9 @@ void cures_show(const struct remedy_options *o, const struct remedy_row *row, js
 
 	if (pid)
 		snprintf(owner, sizeof(owner), "process %llu", (unsigned long long)pid);
-	address_format_bytes(row->family, row->local, row->local_port, local);
-	address_format_bytes(row->family, row->remote, row->remote_port, remote);
+	address_format_bytes(row->family, row->local, row->bound_ifindex, row->local_port, local);
+	address_format_bytes(row->family, row->remote, row->bound_ifindex, row->remote_port,
+			     remote);
 	if (list)
 		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:i, s:i, s:i}", "pid",
 						      (json_int_t)pid, "local", local, "remote",

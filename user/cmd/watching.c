@@ -173,7 +173,7 @@ const char *watching_address(const struct live_flow *flow, bool remote, char *te
 	uint16_t client = (uint16_t)(flow->ports >> 16), server = (uint16_t)flow->ports;
 
 	return address_format_bytes(flow->known ? who->family : AF_UNSPEC,
-				    remote ? who->remote : who->local,
+				    remote ? who->remote : who->local, who->bound_ifindex,
 				    remote == (flow->role == ROLE_CLIENT) ? server : client, text);
 }
 

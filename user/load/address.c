@@ -115,12 +115,16 @@ const char *address_format(const struct sockaddr *addr, char *text)
 	return text;
 }
 
-const char *address_format_bytes(int family, const void *bytes, uint16_t port, char *text)
+const char *address_format_bytes(int family, const void *bytes, uint32_t ifindex, uint16_t port,
+				 char *text)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
+	char host[INET6_ADDRSTRLEN] = "?", zone[12] = "";
 
 	inet_ntop(family, bytes, host, sizeof(host));
-	snprintf(text, ADDRESS_TEXT_MAX, family == AF_INET6 ? "[%s]:%u" : "%s:%u", host, port);
+	if (ifindex && family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)bytes))
+		snprintf(zone, sizeof(zone), "%%%u", ifindex);
+	snprintf(text, ADDRESS_TEXT_MAX, family == AF_INET6 ? "[%s%s]:%u" : "%s%s:%u", host, zone,
+		 port);
 	return text;
 }
 

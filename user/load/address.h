@@ -25,8 +25,12 @@ int address_resolve(const char *host, uint16_t port, int family, struct addrinfo
 /* "192.0.2.1:7117" or "[::1]:7117" into text of ADDRESS_TEXT_MAX bytes; returns text. */
 const char *address_format(const struct sockaddr *addr, char *text);
 
-/* The same of an address's 4 or 16 bytes and a port in host order; another family's host is "?". */
-const char *address_format_bytes(int family, const void *bytes, uint16_t port, char *text);
+/*
+ * The same of an address's 4 or 16 bytes and a port in host order; another family's host is "?". A link-local IPv6
+ * address of a device (its number, 0: not known) is told with it: "[fe80::1%3]:7117" (RFC 4007, 11).
+ */
+const char *address_format_bytes(int family, const void *bytes, uint32_t ifindex, uint16_t port,
+				 char *text);
 
 /* Ports in host order; 0 for other families. */
 uint16_t address_port(const struct sockaddr *addr);

@@ -26,5 +26,6 @@ const char *names_comm(const struct flow_record *who, char *text)
 const char *names_address(const struct flow_record *who, bool remote, char *text)
 {
 	return address_format_bytes(who->family, remote ? who->remote : who->local,
-				    remote ? who->remote_port : who->local_port, text);
+				    who->bound_ifindex, remote ? who->remote_port : who->local_port,
+				    text);
 }
