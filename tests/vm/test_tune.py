@@ -2,6 +2,7 @@
 """A guest with two CPUs and two queues: what a moved interrupt does to the split, and what `irq tune` makes of it."""
 
 import json
+import os
 import statistics
 
 import pytest
@@ -25,9 +26,9 @@ class Tuned:
     def irq(self, *words, timeout=60):
         return self.guest.check("layover irq " + " ".join(map(str, words)), timeout)
 
-    def ping(self):
+    def ping(self, *words):
         text = self.guest.check(f"layover ping {self.guest.peer_address} --split -j -i {TRIPS} --client-cpu {READER} "
-                                "--dump /tmp/rows.csv", 60)
+                                "--dump /tmp/rows.csv " + " ".join(words), 60)
         return read(text), rows_of(self.guest.get("/tmp/rows.csv").decode())
 
     def snapshot(self):
@@ -83,10 +84,10 @@ def assert_woken_from(rows, cpu):
         assert cpus_of(woken, name).get(str(there), 0) >= 0.9 * len(woken), (name, there, cpus_of(woken, name))
 
 
-def measured_at(machine, cpu, restored):
+def measured_at(machine, cpu, restored, *words):
     """The median wake-up with all interrupts on that CPU; what the split says of CPUs is checked."""
     machine.irq("apply", "eth0", "near-reader", cpu)
-    result, rows = machine.ping()
+    result, rows = machine.ping(*words)
     machine.irq("undo", "--last")
     assert machine.snapshot() == restored
     assert_on(rows, cpu)
@@ -100,15 +101,21 @@ def test_moved_interrupt_moves_the_split(machine, restored):
         measured_at(machine, cpu, restored)
 
 
+# How long the server computes. Over igb the reader is asleep when the reply's interrupt comes to the other CPU, and still
+# on its way to sleep when it comes to its own. Over virtio it has just gone to sleep in both cases, and its CPU is hardly
+# at rest: 65 us from its own CPU, 63 from the other. After a millisecond it is at rest: 77 and 122.
+DELAYS = {"igb": "0", "virtio": "1ms"}
+
+
 @pytest.mark.alone
-@pytest.mark.only(machine="igb")  # virtio's device is a thread of the emulator: it competes with the other CPU
 def test_moved_interrupt_makes_wakeups_longer(machine, restored):
     wakeups = {0: [], 1: []}
+    words = ("--server-delay", DELAYS[machine.guest.nic.name])
 
     def check():  # with more pairs each time
         for turn in range(PAIRS):
             for cpu in (0, 1) if turn % 2 else (1, 0):
-                wakeups[cpu].append(measured_at(machine, cpu, restored))
+                wakeups[cpu].append(measured_at(machine, cpu, restored, *words))
         more = [across - same for same, across in zip(wakeups[0], wakeups[1])]
         assert statistics.median(more) > 0 and sum(each > 0 for each in more) > 0.7 * len(more), more
         print("client.wakeup p50, us: same CPU", statistics.median(wakeups[0]) / 1000,
@@ -138,6 +145,17 @@ def tune(machine, *words, seconds):
 
 
 @pytest.fixture
+def by_turns(machine):
+    """Both emulated CPUs take turns on one of the host's: a CPU that has to wake the other one waits for that. On two of
+    their own, next to all else, they wake in parallel to what they would wait for, and where a reader is put drowns in
+    noise: 5 % (+-4) of a round trip instead of 30 to 40 %."""
+    cpus = os.sched_getaffinity(0)
+    machine.guest.pin({max(cpus)}, {min(cpus)})
+    yield
+    machine.guest.pin(cpus, cpus)
+
+
+@pytest.fixture
 def spoilt(machine, restored):
     """Moderation that waits, and interrupts on the CPU where the reader is not."""
     machine.irq("apply", "eth0", "near-reader", READER, "coalesce", "rx-usecs=250")
@@ -150,6 +168,7 @@ def p50(one):
 
 
 @pytest.mark.alone
+@pytest.mark.usefixtures("by_turns")
 @pytest.mark.only(machine="igb")  # the other one has no moderation that waits
 def test_both_are_found(machine, spoilt):
     def check():

@@ -2,6 +2,7 @@
 """One guest: QEMU, its console, its agent."""
 
 import io
+import os
 import shlex
 import socket
 import subprocess
@@ -89,6 +90,12 @@ class Guest:
     def pid(self):
         return self._process.pid if self._process else None
 
+    def pin(self, cpus, rest):
+        """All emulated CPUs on these CPUs of the host, the emulator's other threads on those."""
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            emulates = (task / "comm").read_text().startswith("CPU ")
+            os.sched_setaffinity(int(task.name), cpus if emulates else rest)
+
     @property
     def release(self):
         return packages.info(paths.kernel(self.options.kernel, self.flavour))["release"]
@@ -139,7 +146,7 @@ class Guest:
 
     def _command(self, initrd, agent_fd, shell):
         options = self.options
-        command = [*qemu_program(),
+        command = [*qemu_program(), "-name", "layover,debug-threads=on",  # threads have names: pin()
                    "-M", "q35,accel=tcg", "-cpu", "max", "-smp", options.smp, "-m", options.memory,
                    "-no-reboot", "-nodefaults", "-display", "none",
                    "-kernel", paths.kernel(options.kernel, self.flavour) / "vmlinuz", "-initrd", initrd,
