@@ -101,6 +101,31 @@ static void test_nothing_matters(void **state)
 	free_all(all);
 }
 
+/* The machine slows down and slows down, and the last round was cut short: what is compared is round with round. */
+static void test_drift(void **state)
+{
+	struct trial all[2] = {{0}};
+	const int changes[2] = {0, 1};
+	uint64_t rtt[TRIPS];
+
+	(void)state;
+	for (uint64_t round = 1; round <= 5; round++)
+		for (int i = 0; i < 2; i++) {
+			if (!i && round > 3)
+				continue;
+			for (int k = 0; k < TRIPS; k++)
+				rtt[k] = (i ? 90 : 100) * round * 1000;
+			assert_int_equal(trial_add(&all[i], rtt, TRIPS), 0);
+		}
+	assert_true(trial_score(&all[0], TRIAL_P50) < trial_score(&all[1], TRIAL_P50));
+	assert_true(fabs(trial_ratio(&all[1], &all[0], TRIAL_P50) - 0.9) < 1e-9);
+	assert_int_equal(trials_best(all, 2, TRIAL_P50, changes), 1);
+	assert_int_equal(trials_prune(all, 2, TRIAL_P50), 2); /* the first one stays, as ever */
+	assert_true(isinf(trial_ratio(&all[0], &(struct trial){0}, TRIAL_P50)));
+	trial_free(&all[0]);
+	trial_free(&all[1]);
+}
+
 /* Much the same median, but one has a bad tail: by p99 it is another one that is best. */
 static void test_by_tail(void **state)
 {
@@ -207,8 +232,11 @@ static void test_receivers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loser_and_winner), cmocka_unit_test(test_nothing_matters),
-		cmocka_unit_test(test_by_tail),          cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_loser_and_winner),
+		cmocka_unit_test(test_nothing_matters),
+		cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_by_tail),
+		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_receivers),
 	};
 

@@ -68,6 +68,12 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : INFINITY;
+}
+
 double trial_score(const struct trial *t, enum trial_by by)
 {
 	size_t n = (size_t)t->round_count;
@@ -75,12 +81,23 @@ double trial_score(const struct trial *t, enum trial_by by)
 
 	for (size_t i = 0; figures && i < n; i++)
 		figures[i] = t->rounds[i].figure[by];
-	if (figures && n) {
-		qsort(figures, n, sizeof(*figures), by_value);
-		score = (figures[(n - 1) / 2] + figures[n / 2]) / 2;
-	}
+	if (figures)
+		score = median(figures, n);
 	free(figures);
 	return score;
+}
+
+double trial_ratio(const struct trial *a, const struct trial *to, enum trial_by by)
+{
+	int rounds = a->round_count < to->round_count ? a->round_count : to->round_count;
+	double *ratios = calloc((size_t)rounds + 1, sizeof(*ratios)), ratio = INFINITY;
+
+	for (int r = 0; ratios && r < rounds; r++)
+		ratios[r] = a->rounds[r].figure[by] / to->rounds[r].figure[by];
+	if (ratios)
+		ratio = median(ratios, (size_t)rounds);
+	free(ratios);
+	return ratio;
 }
 
 int trial_dist(const struct trial *t, struct dist *out)
@@ -100,8 +117,8 @@ static int quickest(const struct trial *all, int n, enum trial_by by)
 {
 	int best = 0;
 
-	for (int i = 0; i < n; i++)
-		if (!all[i].out && trial_score(&all[i], by) < trial_score(&all[best], by))
+	for (int i = 1; i < n; i++)
+		if (!all[i].out && trial_ratio(&all[i], &all[best], by) < 1)
 			best = i;
 	return best;
 }
@@ -117,12 +134,11 @@ static bool always_slower(const struct trial *a, const struct trial *than, enum 
 int trials_prune(struct trial *all, int n, enum trial_by by)
 {
 	const struct trial *best = &all[quickest(all, n, by)];
-	double score = trial_score(best, by);
 	int left = 0;
 
 	for (int i = 0; i < n; i++) {
 		struct trial *t = &all[i];
-		double factor = trial_score(t, by) / score;
+		double factor = trial_ratio(t, best, by);
 
 		if (i && t != best &&
 		    ((t->round_count && factor > hopeless) ||
@@ -136,17 +152,13 @@ int trials_prune(struct trial *all, int n, enum trial_by by)
 
 int trials_best(const struct trial *all, int n, enum trial_by by, const int *changes)
 {
-	int best = quickest(all, n, by);
-	double enough = trial_score(&all[best], by) * as_good;
+	int first = quickest(all, n, by), best = first;
 
-	for (int i = 0; i < n; i++) {
-		double score = trial_score(&all[i], by);
-
-		if (!all[i].out && score <= enough &&
+	for (int i = 0; i < n; i++)
+		if (!all[i].out && trial_ratio(&all[i], &all[first], by) <= as_good &&
 		    (changes[i] < changes[best] ||
-		     (changes[i] == changes[best] && score < trial_score(&all[best], by))))
+		     (changes[i] == changes[best] && trial_ratio(&all[i], &all[best], by) < 1)))
 			best = i;
-	}
 	return best;
 }
 

@@ -35,6 +35,12 @@ int trial_add(struct trial *trial, const uint64_t *rtt_ns, size_t n);
 /* The median of its rounds' figures, ns; infinity without rounds. */
 double trial_score(const struct trial *trial, enum trial_by by);
 
+/*
+ * How one compares with another one: the median of their ratios round by round, which a drift of the machine leaves
+ * alone; infinity when they have no round in common.
+ */
+double trial_ratio(const struct trial *a, const struct trial *to, enum trial_by by);
+
 /* Of the round trips of all rounds together. 0 or -ENOMEM with a sentence. */
 int trial_dist(const struct trial *trial, struct dist *out);
 
@@ -45,7 +51,7 @@ int trial_dist(const struct trial *trial, struct dist *out);
 int trials_prune(struct trial *all, int n, enum trial_by by);
 
 /*
- * The best of those left: among all within 3 % of the lowest score the one with the fewest changes (by index), so
+ * The best of those left: among all within 3 % of the quickest (trial_ratio) the one with the fewest changes (by index), so
  * that nothing is advised that does not matter.
  */
 int trials_best(const struct trial *all, int n, enum trial_by by, const int *changes);
