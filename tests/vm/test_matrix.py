@@ -124,13 +124,16 @@ def test_veth(machine, proto, size):
 @pytest.mark.parametrize("size", [64, 1448, 16384])
 @pytest.mark.parametrize("proto", PROTOS, ids=["tcp", "udp"])
 def test_nic(machine, proto, size):
-    result = covered(lambda: machine.ping(machine.guest.peer_address, "-i", TRIPS, "-m", size, *proto))
-    assert_exact(result)
-    stages = result["stages"]
-    assert stages["client.driver"]["p50_ns"] > 0
-    if size == 64:  # of larger messages, the last packet may come while the poll is running
-        # The NIC's interrupt is seen, and the softirq it raised.
-        assert stages["client.softirq"]["count"] >= 0.95 * TRIPS
+    def check():
+        result = covered(lambda: machine.ping(machine.guest.peer_address, "-i", TRIPS, "-m", size, *proto))
+        assert_exact(result)
+        assert result["stages"]["client.driver"]["p50_ns"] > 0
+        # The NIC's interrupt is seen, and the softirq it raised. A packet that comes while the queue is still polled has
+        # none: the last ones of larger messages, and any where other load holds up the emulated CPU.
+        assert size > 64 or result["stages"]["client.softirq"]["count"] >= 0.95 * TRIPS
+        return result
+    result = steady(check)
+    if size == 64:
         note(machine, machine.nic, proto, result)
 
 
