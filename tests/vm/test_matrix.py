@@ -121,6 +121,11 @@ def test_veth(machine, proto, size):
     note(machine, "veth", proto, result)
 
 
+# Of the trips. igb's interrupt for the request that was sent polls the queue by which the reply comes: the slower the
+# machine, the more replies come in that poll (95 to 89 % had their own). virtio has none for what was sent.
+OWN_INTERRUPT = {"virtio": 0.95, "igb": 0.7}
+
+
 @pytest.mark.parametrize("size", [64, 1448, 16384])
 @pytest.mark.parametrize("proto", PROTOS, ids=["tcp", "udp"])
 def test_nic(machine, proto, size):
@@ -129,8 +134,8 @@ def test_nic(machine, proto, size):
         assert_exact(result)
         assert result["stages"]["client.driver"]["p50_ns"] > 0
         # The NIC's interrupt is seen, and the softirq it raised. A packet that comes while the queue is still polled has
-        # none: the last ones of larger messages, and any where other load holds up the emulated CPU.
-        assert size > 64 or result["stages"]["client.softirq"]["count"] >= 0.95 * TRIPS
+        # none: the last ones of larger messages.
+        assert size > 64 or result["stages"]["client.softirq"]["count"] >= OWN_INTERRUPT[machine.nic] * TRIPS
         return result
     result = steady(check)
     if size == 64:
