@@ -16,22 +16,31 @@ FLOWS = os.path.join(BUILD, "test-bin", "flows")
 
 
 @contextmanager
-def flows(*args):
-    """Flows in a namespace of their own that began to talk; yields the namespace's inode number."""
+def in_namespace(*command, links=()):
+    """A program that says when it is ready, in a namespace of its own with such links; yields the namespace's inode number
+    and the program."""
     netns = f"layovertest-{os.getpid()}-tui"
     subprocess.run(["ip", "netns", "add", netns], check=True)
     child = None
     try:
-        subprocess.run(["ip", "-n", netns, "link", "set", "lo", "up"], check=True)
-        child = subprocess.Popen(["ip", "netns", "exec", netns, FLOWS, *map(str, args)], text=True,
+        for line in ("link set lo up", *links):
+            subprocess.run(["ip", "-n", netns, *line.split()], check=True)
+        child = subprocess.Popen(["ip", "netns", "exec", netns, *map(str, command)], text=True,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert child.stdout.readline() == "ready\n"
-        yield os.stat(f"/run/netns/{netns}").st_ino, lambda: go(child)
+        yield os.stat(f"/run/netns/{netns}").st_ino, child
     finally:
         if child:
             child.kill()
             child.communicate(timeout=10)
         subprocess.run(["ip", "netns", "del", netns], check=False)
+
+
+@contextmanager
+def flows(*args):
+    """Flows that began to talk; yields their namespace's inode number and what lets them go on."""
+    with in_namespace(FLOWS, *args) as (inode, child):
+        yield inode, lambda: go(child)
 
 
 def go(child):
@@ -529,17 +538,10 @@ def test_hostile_names(name, shown):
 
 def test_link_local_addresses():
     """A link-local address means something only with its device: it is told by number, as RFC 4007 has it."""
-    netns, index = f"layovertest-{os.getpid()}-ll", 47
-    subprocess.run(["ip", "netns", "add", netns], check=True)
-    child = None
-    try:
-        for line in ("link set lo up", f"link add v0 index {index} type veth peer name v1", "link set v0 up",
-                     "link set v1 up", "addr add fe80::7/64 dev v0 nodad"):
-            subprocess.run(["ip", "-n", netns, *line.split()], check=True)
-        child = subprocess.Popen(["ip", "netns", "exec", netns, sys.executable, "-c", HOSTILE, b"link".hex(),
-                                  "fe80::7", str(index)], stdout=subprocess.PIPE, text=True)
-        assert child.stdout.readline() == "ready\n"
-        inode = os.stat(f"/run/netns/{netns}").st_ino
+    index = 47
+    links = (f"link add v0 index {index} type veth peer name v1", "link set v0 up", "link set v1 up",
+             "addr add fe80::7/64 dev v0 nodad")
+    with in_namespace(sys.executable, "-c", HOSTILE, b"link".hex(), "fe80::7", index, links=links) as (inode, _):
         with terminal("--netns", str(inode), "-d", "0.5", columns=140) as term:
             term.wait(f"[fe80::7%{index}]:", 20)
             term.press("enter")
@@ -547,8 +549,3 @@ def test_link_local_addresses():
             term.wait(f"[fe80::7%{index}]:5998")
             term.press("q")
             assert term.end() == 0
-    finally:
-        if child:
-            child.kill()
-            child.communicate(timeout=10)
-        subprocess.run(["ip", "netns", "del", netns], check=False)

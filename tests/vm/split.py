@@ -57,6 +57,16 @@ def steady(check, attempts=3):
                 raise
 
 
+def by_turns(pin):
+    """For a test: all emulated CPUs take turns on one of the host's, all else has the other; pin(CPUs, CPUs) does it.
+
+    On CPUs of their own, next to all else, they wake in parallel to what they would wait for."""
+    cpus = os.sched_getaffinity(0)
+    pin({max(cpus)}, {min(cpus)})
+    yield
+    pin(cpus, cpus)
+
+
 def quick_means(result):
     """Means of the quickest four fifths of the trips: a machine that does something else shows in the others."""
     rows = sorted(result["rows"], key=lambda row: row["rtt_ns"])[:len(result["rows"]) * 4 // 5]

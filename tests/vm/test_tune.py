@@ -2,12 +2,11 @@
 """A guest with two CPUs and two queues: what a moved interrupt does to the split, and what `irq tune` makes of it."""
 
 import json
-import os
 import statistics
 
 import pytest
 
-from split import LAYOVER, read, steady
+from split import LAYOVER, by_turns, read, steady
 from test_irq import SNAPSHOT
 from vm.machines import Lab
 
@@ -145,14 +144,10 @@ def tune(machine, *words, seconds):
 
 
 @pytest.fixture
-def by_turns(machine):
-    """Both emulated CPUs take turns on one of the host's: a CPU that has to wake the other one waits for that. On two of
-    their own, next to all else, they wake in parallel to what they would wait for, and where a reader is put drowns in
-    noise: 5 % (+-4) of a round trip instead of 30 to 40 %."""
-    cpus = os.sched_getaffinity(0)
-    machine.guest.pin({max(cpus)}, {min(cpus)})
-    yield
-    machine.guest.pin(cpus, cpus)
+def cpus_by_turns(machine):
+    """A CPU that has to wake the other one waits for that; else where a reader is put drowns in noise: 5 % (+-4) of a round
+    trip instead of 30 to 40 %."""
+    yield from by_turns(machine.guest.pin)
 
 
 @pytest.fixture
@@ -168,7 +163,7 @@ def ratio(one, other):
 
 
 @pytest.mark.alone
-@pytest.mark.usefixtures("by_turns")
+@pytest.mark.usefixtures("cpus_by_turns")
 @pytest.mark.only(machine="igb")  # the other one has no moderation that waits
 def test_both_are_found(machine, spoilt):
     def check():

@@ -5,18 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/sort.h"
+
 enum { P50, P99 };
 
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
@@ -28,12 +23,6 @@ void overhead_block(uint64_t *rtt_ns, size_t n, double out[2])
 	out[P99] = (double)rtt_ns[(n - 1) * 99 / 100];
 }
 
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_double);
-	return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 static struct overhead_figure figure_of(const struct overhead_pair *pairs, size_t n, int which,
 					double *scratch)
 {
@@ -43,13 +32,13 @@ static struct overhead_figure figure_of(const struct overhead_pair *pairs, size_
 
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = pairs[i].off[which];
-	f.off_ns = median(scratch, n);
+	f.off_ns = sort_median(scratch, n);
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = pairs[i].on[which];
-	f.on_ns = median(scratch, n);
+	f.on_ns = sort_median(scratch, n);
 	for (size_t i = 0; i < n; i++)
 		scratch[i] = pairs[i].on[which] - pairs[i].off[which];
-	f.difference_ns = median(scratch, n);
+	f.difference_ns = sort_median(scratch, n);
 	f.low_ns = scratch[outer];
 	f.high_ns = scratch[n - 1 - outer];
 	return f;

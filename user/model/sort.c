@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model/sort.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, DIGIT_VALUES = 1 << DIGIT_BITS };
@@ -69,4 +70,17 @@ void sort_values(int64_t *values, int64_t *scratch, size_t n)
 void sort_items(struct sort_item *items, struct sort_item *scratch, size_t n)
 {
 	sort((char *)items, (char *)scratch, n, sizeof(*items));
+}
+
+static int by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double sort_median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), by_double);
+	return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }

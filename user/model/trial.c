@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/overhead.h"
+#include "model/sort.h"
 
 /* After one round only what is slower by this factor is given up: one round can be a busy moment of the machine. */
 static const double hopeless = 3;
@@ -61,19 +62,6 @@ int trial_add(struct trial *t, const uint64_t *rtt_ns, size_t n)
 	return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_value);
-	return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : INFINITY;
-}
-
 double trial_score(const struct trial *t, enum trial_by by)
 {
 	size_t n = (size_t)t->round_count;
@@ -81,21 +69,21 @@ double trial_score(const struct trial *t, enum trial_by by)
 
 	for (size_t i = 0; figures && i < n; i++)
 		figures[i] = t->rounds[i].figure[by];
-	if (figures)
-		score = median(figures, n);
+	if (figures && n)
+		score = sort_median(figures, n);
 	free(figures);
 	return score;
 }
 
 double trial_ratio(const struct trial *a, const struct trial *to, enum trial_by by)
 {
-	int rounds = a->round_count < to->round_count ? a->round_count : to->round_count;
-	double *ratios = calloc((size_t)rounds + 1, sizeof(*ratios)), ratio = INFINITY;
+	size_t n = (size_t)(a->round_count < to->round_count ? a->round_count : to->round_count);
+	double *ratios = calloc(n + 1, sizeof(*ratios)), ratio = INFINITY;
 
-	for (int r = 0; ratios && r < rounds; r++)
+	for (size_t r = 0; ratios && r < n; r++)
 		ratios[r] = a->rounds[r].figure[by] / to->rounds[r].figure[by];
-	if (ratios)
-		ratio = median(ratios, (size_t)rounds);
+	if (ratios && n)
+		ratio = sort_median(ratios, n);
 	free(ratios);
 	return ratio;
 }

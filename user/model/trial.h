@@ -32,7 +32,7 @@ struct trial {
 /* The round trips of one more round; n must be positive. 0 or -ENOMEM with a sentence. */
 int trial_add(struct trial *trial, const uint64_t *rtt_ns, size_t n);
 
-/* The median of its rounds' figures, ns; infinity without rounds. */
+/* The median of its rounds' figures, ns: to be shown; trial_ratio() compares. Infinity without rounds. */
 double trial_score(const struct trial *trial, enum trial_by by);
 
 /*
@@ -51,8 +51,8 @@ int trial_dist(const struct trial *trial, struct dist *out);
 int trials_prune(struct trial *all, int n, enum trial_by by);
 
 /*
- * The best of those left: among all within 3 % of the quickest (trial_ratio) the one with the fewest changes (by index), so
- * that nothing is advised that does not matter.
+ * The best of those left: among all within 3 % of the quickest (trial_ratio) the one with the fewest changes (by
+ * index), so that nothing is advised that does not matter.
  */
 int trials_best(const struct trial *all, int n, enum trial_by by, const int *changes);
 
