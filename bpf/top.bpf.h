@@ -207,17 +207,33 @@ static __always_inline bool top_span(const struct turn_lines *n, __u64 *begin, _
 	return *begin && *end > *begin;
 }
 
-/* The turn seems to be over: a client's has been read, a server's sent. */
+/*
+ * The turn seems to be over: a client's has been read, a server's sent. The call has let go of the socket's lock by now, so
+ * another CPU may be ending the turn (the next request came, or a reset): whoever does has set `ending` before it adds to
+ * `turns`, and after that number was read here the turn is counted once, whichever of the two is first.
+ */
 static __always_inline void top_seems_over(struct turn *turn)
 {
+	enum phase last = turn->now.role == ROLE_CLIENT ? PHASE_RECEIVE : PHASE_SEND;
 	struct top_head *head = top_head_of(turn);
-	__u64 begin, end;
+	__u64 begin, end, turns;
 
-	if (!head || !top_span(&turn->now, &begin, &end))
+	if (!head)
+		return;
+	turns = __sync_fetch_and_add(&head->turns, 0);
+	if (__sync_fetch_and_add(&turn->ending, 0) || turn->now.phase != last ||
+	    !top_span(&turn->now, &begin, &end))
 		return;
 	head->open_ns = end - begin;
 	head->last_ns = end;
-	head->complete = head->turns + 1;
+	__sync_val_compare_and_swap(&head->complete, turns, turns + 1);
+}
+
+/* The counterpart of `ending`; after `phase` was set, so that top_seems_over() takes neither turn for the other. */
+static __always_inline void top_turn_begins(struct turn *turn)
+{
+	if (keeps_book)
+		__sync_lock_test_and_set(&turn->ending, 0);
 }
 
 /* Softirqs come in between: hence atomic. */
@@ -277,6 +293,7 @@ __weak __noinline int top_turn_is_over(struct turn *turn)
 
 	if (!turn || turn->closed > 1)
 		return 0;
+	__sync_lock_test_and_set(&turn->ending, 1);
 	head = top_head_of(turn);
 	if (!top_span(&turn->now, &begin, &end)) {
 		if (head && turn->now.phase != PHASE_NONE)

@@ -32,6 +32,7 @@ struct turn {
 	__u8 waiting;               /* `before` is to be emitted */
 	__u32 introduced;           /* watched: who it is was told */
 	__u32 closed;               /* `top`: nothing more is added for this connection */
+	__u32 ending;               /* `top`: the turn is being added, or was, and the next one has not begun */
 	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
 
@@ -330,6 +331,8 @@ static __always_inline bool turn_begin_send(struct turn *turn)
 	clear_sending(n);
 	n->phase = PHASE_SEND;
 	turn->written = 0;
+	if (n->role == ROLE_CLIENT)
+		top_turn_begins(turn);
 	return true;
 }
 
@@ -364,6 +367,8 @@ static __always_inline void turn_begin_receive(struct turn *turn)
 	}
 	n->unread = 1;
 	n->phase = PHASE_RECEIVE;
+	if (n->role == ROLE_SERVER)
+		top_turn_begins(turn);
 }
 
 /* Something is read: at the start of a message, what is known of the reader is of the message before. */
