@@ -216,8 +216,13 @@ THROUGH = {"stack_in": ["softirq", "stack_in"], "data_ready": ["data_ready", "wa
 GAPS = ("user", "app", "wire")  # they end at whichever hook comes first
 
 
+def shares(result):
+    """Of the median round trip: a machine that is slower for a while is so in all stages."""
+    return {key: ns / result["rtt"]["p50_ns"] for key, ns in medians(result).items()}
+
+
 def without(stages, hook):
-    """The medians when a hook is off: where two stages met there is one, a gap or else the second of them."""
+    """The shares when a hook is off: where two stages met there is one, a gap or else the second of them."""
     merged = dict(stages)
     keys = list(stages)
     for before, after in zip(keys, keys[1:]):
@@ -229,7 +234,7 @@ def without(stages, hook):
     return merged
 
 
-wholes = {}  # medians with all hooks
+wholes = {}  # shares with all hooks
 
 
 @pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
@@ -242,17 +247,17 @@ def test_any_hook_may_be_missing(tmp_path, proto, hook):
     all_hooks = "+send_enter,+copy"
 
     def check():
-        whole = wholes.pop(bool(proto), None) or medians(lab(tmp_path, *options, all_hooks))
+        whole = wholes.pop(bool(proto), None) or shares(lab(tmp_path, *options, all_hooks))
         expected = whole
         for each in off:
             expected = without(expected, each)
         result = lab(tmp_path, *options, f"{all_hooks},-{hook}")
         assert_exact(result, 503)
-        seen = medians(result)
+        seen = shares(result)
         assert not (whole.keys() - expected.keys()) & seen.keys()
         # A stage that few trips pass may be missing: its median is 0 anyway.
         both = {key: (seen.get(key, 0), expected.get(key, 0)) for key in seen.keys() | expected.keys()}
-        assert not {key: pair for key, pair in both.items() if abs(pair[0] - pair[1]) > 2000 * SLACK}
+        assert not {key: pair for key, pair in both.items() if abs(pair[0] - pair[1]) > 0.08}
         wholes[bool(proto)] = whole  # good enough for the next hook, too
     steady(check)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every kernel with every NIC: what tests and people may rely on in a guest."""
+"""Every kernel and every NIC (test_matrix.py has all pairs): what tests and people may rely on in a guest."""
 
 import json
 import re
