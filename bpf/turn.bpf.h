@@ -32,7 +32,7 @@ struct turn {
 	__u8 waiting;               /* `before` is to be emitted */
 	__u32 introduced;           /* watched: who it is was told */
 	__u32 closed;               /* `top`: nothing more is added for this connection */
-	__u32 ending;               /* `top`: the turn is being added, or was, and the next one has not begun */
+	__u32 ending;               /* `top`: the turn is being added, or was already */
 	struct turn_lines before;   /* a client's last turn, until its next send call returns */
 };
 
