@@ -4,12 +4,16 @@
  * thread. `make bench` holds the driver against it. Sockets are set up as the driver does it:
  * TCP_NODELAY, UDP connected on both ends.
  *
- *   bareloop server PORT tcp|udp                     one client after the other, until killed
- *   bareloop client ADDR PORT tcp|udp BYTES SECONDS  prints p50 and mean in ns, and the number of
- * trips
+ *   bareloop server PORT tcp|udp [spin]                     one client after the other, until killed
+ *   bareloop client ADDR PORT tcp|udp BYTES SECONDS [spin]  prints p50 and mean in ns, and the
+ * number of trips
+ *
+ * With `spin` nobody sleeps for a message: recv() is asked again until it has come, which is the
+ * floor of every method that polls.
  */
 #include <arpa/inet.h>
 #include <err.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -24,6 +28,7 @@
 enum { BYTES_MAX = 65507, TRIPS_MAX = 4 << 20, WARMUP = 1000 };
 
 static char message[BYTES_MAX];
+static int how; /* recv()'s flags: MSG_DONTWAIT when it spins */
 
 static uint64_t now_ns(void)
 {
@@ -48,11 +53,21 @@ static int make_socket(int type, int (*use)(int, const struct sockaddr *, sockle
 	return fd;
 }
 
-/* recv() until the message is whole. False when the stream is over. */
+static ssize_t receive_some(int fd, char *to, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, to, room, how);
+	while (n < 0 && errno == EAGAIN);
+	return n;
+}
+
+/* Until the message is whole. False when the stream is over. */
 static int receive(int fd, size_t bytes)
 {
 	for (size_t have = 0; have < bytes;) {
-		ssize_t n = recv(fd, message + have, bytes - have, 0);
+		ssize_t n = receive_some(fd, message + have, bytes - have);
 
 		if (n <= 0)
 			return 0;
@@ -91,7 +106,7 @@ static void serve_udp(int fd)
 
 		if (n != 0 || connect(fd, (struct sockaddr *)&peer, len))
 			continue;
-		for (send(fd, "", 0, 0); (n = recv(fd, message, sizeof(message), 0)) > 0;)
+		for (send(fd, "", 0, 0); (n = receive_some(fd, message, sizeof(message))) > 0;)
 			send(fd, message, (size_t)n, 0);
 		(void)connect(fd, &nobody, sizeof(nobody));
 	}
@@ -142,6 +157,10 @@ static void run_client(int fd, int udp, uint32_t bytes, double seconds)
 
 int main(int argc, char **argv)
 {
+	if ((argc == 5 || argc == 8) && !strcmp(argv[argc - 1], "spin")) {
+		how = MSG_DONTWAIT;
+		argc--;
+	}
 	if (argc == 4 && !strcmp(argv[1], "server")) {
 		int udp = !strcmp(argv[3], "udp");
 		int fd = make_socket(udp ? SOCK_DGRAM : SOCK_STREAM, bind, "0.0.0.0", argv[2]);
@@ -160,8 +179,8 @@ int main(int argc, char **argv)
 		run_client(make_socket(udp ? SOCK_DGRAM : SOCK_STREAM, connect, argv[2], argv[3]),
 			   udp, (uint32_t)bytes, atof(argv[6]));
 	} else {
-		errx(2, "usage: bareloop server PORT tcp|udp | client ADDR PORT tcp|udp BYTES "
-			"SECONDS");
+		errx(2, "usage: bareloop server PORT tcp|udp [spin] | client ADDR PORT tcp|udp "
+			"BYTES SECONDS [spin]");
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@ test="libcmocka-dev python3 python3-pytest python3-pexpect python3-pyte procps g
 lint="clang-format clang-tidy cppcheck shellcheck pyflakes3"
 docs="python3-pil fonts-dejavu-core"
 bench="sockperf qperf python3"
-vm="qemu-system-x86 cpio xz-utils zstd busybox-static kmod ethtool iproute2 python3 python3-pytest
+vm="qemu-system-x86 cpio xz-utils zstd lz4 busybox-static kmod ethtool iproute2 python3 python3-pytest
     python3-pytest-xdist"
 
 wanted=""

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from hosts import BUILD, LAYOVER, Hosts, assert_exact, load, medians, sh
+from steady import steady
 
 TRIPS = 3001
 CPUS = sorted(os.sched_getaffinity(0))
@@ -28,16 +29,6 @@ def hosts():
 def same_cpu():
     """Both ends on one CPU: no idle exits, so that the stages hold still."""
     return ["--client-cpu", CPUS[0], "--server-cpu", CPUS[0]]
-
-
-def steady(check, attempts=3):
-    """Other load on the machine can spoil a run, never turn a wrong stage into the right one."""
-    for attempt in range(attempts):
-        try:
-            return check()
-        except AssertionError:
-            if attempt == attempts - 1:
-                raise
 
 
 def lab(tmp_path, *options):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,15 +68,21 @@ class Echo:
         return json.loads(self.guest.check(f"python3 /lab/traffic.py stream {self.guest.peer_address} {megabytes}"))
 
 
-@pytest.fixture(scope="module", params=EACH_ONCE, ids=lambda pair: "-".join(pair))
-def machine(request):
-    """A guest of each kernel, four queues, and its peer in the host's namespace."""
-    kernel, nic = request.param
+@contextmanager
+def echo(kernel, nic, files=(), **options):
+    """A guest with four queues, and its peer in the host's namespace."""
     with Lab() as lab:
-        guest = lab.guest(kernel=kernel, nic=nic, queues=4, files=(TRAFFIC,), python=True)
+        guest = lab.guest(kernel=kernel, nic=nic, queues=4, files=(TRAFFIC, *files), python=True, **options)
         server = lab.network.popen(sys.executable, TRAFFIC, "serve", guest.peer_address, stdout=-1)
         assert server.stdout.readline() == b"ready\n"
         yield Echo(lab, guest)
         server.kill()
         server.wait()
         server.stdout.close()
+
+
+@pytest.fixture(scope="module", params=EACH_ONCE, ids="-".join)
+def machine(request):
+    """A guest of each kernel and each NIC."""
+    with echo(*request.param) as machine:
+        yield machine

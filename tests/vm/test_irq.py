@@ -3,32 +3,22 @@
 
 import json
 import re
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
 
-from conftest import TRAFFIC, Echo
+from conftest import echo
 from split import LAYOVER
 from traffic import PORT
-from vm.machines import Lab
 
 # Both ways to tell whose an interrupt is: by name alone (6.1, virtio anywhere), and by the kernel (igb on 7.2).
 MACHINES = [("6.1", "igb"), ("7.2", "igb"), ("7.2", "virtio")]
 
 
-@pytest.fixture(scope="module", params=MACHINES, ids=lambda pair: "-".join(pair))
+@pytest.fixture(scope="module", params=MACHINES, ids="-".join)
 def machine(request):
-    kernel, nic = request.param
-    with Lab() as lab:
-        guest = lab.guest(kernel=kernel, nic=nic, queues=4, smp=4, files=(TRAFFIC, LAYOVER), python=True)
-        server = lab.network.popen(sys.executable, TRAFFIC, "serve", guest.peer_address, stdout=subprocess.PIPE)
-        assert server.stdout.readline() == b"ready\n"
-        yield Echo(lab, guest)
-        server.kill()
-        server.wait()
-        server.stdout.close()
+    with echo(*request.param, files=(LAYOVER,), smp=4) as machine:
+        yield machine
 
 
 def layover(machine, *words, rc=0, env=""):
@@ -272,13 +262,13 @@ def kill_at_each_step(machine, words, restored, first="true", last="layover irq 
     raise AssertionError("it does not come to its end")
 
 
-@pytest.mark.only(machine="7.2")
+@pytest.mark.only(machine="7.2-igb")  # it has all that can be changed
 def test_killed_at_each_step(machine, restored):
     plan = json.loads(layover(machine, "plan", "eth0", *policies(machine), "-j"))
     assert kill_at_each_step(machine, ("apply", "eth0", *policies(machine)), restored) >= 3 * len(plan["changes"]) + 4
 
 
-@pytest.mark.only(machine="7.2")
+@pytest.mark.only(machine="7.2-igb")
 def test_killed_at_each_step_of_undo(machine, restored):
     apply = "layover irq apply eth0 " + " ".join(policies(machine))
     assert kill_at_each_step(machine, ("undo",), restored, first=apply) >= len(policies(machine))

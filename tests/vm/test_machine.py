@@ -80,17 +80,6 @@ def test_bytes_pass(machine):
     machine.guest.check(f"ping -c 2 -i 0.2 {machine.guest.peer_address}")
 
 
-@pytest.mark.alone
-@pytest.mark.only(machine="igb")
-def test_moderation_delays(machine):
-    def p50(usecs):
-        machine.guest.check(f"ethtool -C eth0 rx-usecs {usecs}")
-        return machine.ping()["p50_us"]
-    quick, slow = (min(each) for each in zip(*((p50(0), p50(250)) for _ in range(3))))
-    machine.guest.check("ethtool -C eth0 rx-usecs 3")
-    assert slow > quick + 250
-
-
 def test_network_lab_inside(machine):
     """What `--lab` needs in a guest: veth between namespaces, shaping, delays, tc with BPF."""
     machine.guest.check("""set -e

@@ -6,7 +6,8 @@ import statistics
 
 import pytest
 
-from split import LAYOVER, by_turns, read, steady
+from split import LAYOVER, by_turns, read
+from steady import steady
 from test_irq import SNAPSHOT
 from vm.machines import Lab
 

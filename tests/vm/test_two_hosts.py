@@ -8,7 +8,8 @@ import statistics
 
 import pytest
 
-from split import LAYOVER, PROTOS, TRIPS, assert_exact, by_turns, covered, read, steady
+from split import FEWER, LAYOVER, PROTOS, TRIPS, assert_exact, by_turns, covered, read
+from steady import steady
 from vm.machines import Lab
 
 PORT = 7117
@@ -56,7 +57,7 @@ class TwoHosts:
     @functools.cached_property
     def whole(self):
         """A run with all hooks."""
-        return self.ping("-i", TRIPS)
+        return self.ping("-i", FEWER)
 
     def pin(self, cpus, rest):
         """Emulated CPUs of all guests, and all else, on these CPUs of the host."""
@@ -93,19 +94,20 @@ def hosts(request):
         two.stop()
 
 
-@pytest.mark.parametrize("proto, size", [([], 1), ([], 1448), (["--udp"], 64), (["--udp"], 16384)],
+@pytest.mark.parametrize("proto, size, trips", [([], 1, TRIPS), ([], 1448, FEWER), (["--udp"], 64, TRIPS),
+                                                (["--udp"], 16384, FEWER)],
                          ids=["tcp-1", "tcp-1448", "udp-64", "udp-16384"])
-def test_sums(hosts, proto, size):
-    result = covered(lambda: hosts.ping(*proto, "-m", size, "-i", TRIPS, rows=True))
-    assert_exact(result)
+def test_sums(hosts, proto, size, trips):
+    result = covered(lambda: hosts.ping(*proto, "-m", size, "-i", trips, rows=True))
+    assert_exact(result, trips)
     assert result["server"]["traced"] and not result["server"]["same_kernel"]
     assert result["server"]["kernel"] == hosts.far_release
     stages = result["stages"]
     assert "client.wire" not in stages and "server.wire" not in stages
     for key in ("client.network", "server.app", "server.send"):
-        assert stages[key]["count"] >= 0.9 * TRIPS, key
+        assert stages[key]["count"] >= 0.9 * trips, key
     # Who has not gone to sleep yet is not woken: on a busy host that is one of five.
-    assert stages["server.wakeup"]["count"] >= 0.5 * TRIPS
+    assert stages["server.wakeup"]["count"] >= 0.5 * trips
 
 
 @pytest.mark.only(hosts="7.2")  # where pings are over soonest
@@ -114,10 +116,10 @@ def test_sums(hosts, proto, size):
     ("stack_in", "driver"), ("data_ready", "socket notify wakeup"), ("wakeup", "notify"), ("running", "notify wakeup")])
 def test_any_hook_may_be_missing(hosts, hook, gone):
     """At both ends: the stages that need it to be told apart are gone, all others are there, the sums exact."""
-    result = covered(lambda: hosts.ping("-i", TRIPS, "--hooks", f"-{hook}", rows=True))
-    assert_exact(result)
+    result = covered(lambda: hosts.ping("-i", FEWER, "--hooks", f"-{hook}", rows=True))
+    assert_exact(result, FEWER)
     gone = {f"{side}.{stage}" for side in ("client", "server") for stage in gone.split()}
-    usual = {key for key, stage in hosts.whole["stages"].items() if stage["count"] >= 0.5 * TRIPS}
+    usual = {key for key, stage in hosts.whole["stages"].items() if stage["count"] >= 0.5 * FEWER}
     assert gone <= usual and not gone & result["stages"].keys()
     assert usual - gone <= result["stages"].keys()
 
@@ -186,7 +188,7 @@ def test_think_time(hosts):
     def check():  # with more rounds each time
         for turn in range(ROUNDS):
             for delay in sorted(runs, reverse=turn % 2):
-                stages = hosts.ping("-i", 503, "--server-delay", delay)["stages"]
+                stages = hosts.ping("-i", FEWER, "--server-delay", delay)["stages"]
                 runs[delay].append({key: stage["p50_ns"] for key, stage in stages.items()})
         before, after = runs.values()
         wires = [b["client.network"] / a["client.network"] for a, b in zip(before, after)]
@@ -213,7 +215,7 @@ def public_binary(tmp_path_factory):
 def test_server_without_privileges(hosts, public_binary):
     """In the host's namespace, and on every kernel."""
     hosts.serve(PORT + 1, NOBODY, public_binary)
-    result = covered(lambda: hosts.ping("-i", TRIPS, rows=True, port=PORT + 1))
-    assert_exact(result)
+    result = covered(lambda: hosts.ping("-i", FEWER, rows=True, port=PORT + 1))
+    assert_exact(result, FEWER)
     assert not result["server"]["traced"] and "BPF is not allowed" in result["server"]["reason"]
     assert "server.host" in result["stages"] and "client.network" not in result["stages"]

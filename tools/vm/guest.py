@@ -153,7 +153,7 @@ class Guest:
         command = [*qemu_program(), "-name", "layover,debug-threads=on",  # threads have names: pin()
                    "-M", "q35,accel=tcg", "-cpu", CPU, "-smp", options.smp, "-m", options.memory,
                    "-no-reboot", "-nodefaults", "-display", "none",
-                   "-kernel", paths.kernel(options.kernel, self.flavour) / "vmlinuz", "-initrd", initrd,
+                   "-kernel", paths.kernel(options.kernel, self.flavour) / "vmlinux", "-initrd", initrd,
                    "-append", self._kernel_words(shell)]
         if shell:
             command += ["-serial", "mon:stdio"]

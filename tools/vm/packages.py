@@ -10,7 +10,7 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import kernels, paths
+from . import image, kernels, paths
 from .apt import PrivateApt
 from .errors import LabError
 
@@ -79,13 +79,13 @@ def _install_kernel(apt, kernel, flavour):
 
 
 def _arrange(fresh, version):
-    """unpacked/… -> vmlinuz, lib/modules/RELEASE, info.json; the last one marks it complete."""
+    """unpacked/… -> vmlinux, lib/modules/RELEASE, info.json; the last one marks it complete."""
     unpacked = fresh / "unpacked"
-    image = next(iter([*unpacked.glob("boot/vmlinuz-*"), *unpacked.glob("usr/lib/modules/*/vmlinuz")]), None)
+    packed = next(iter([*unpacked.glob("boot/vmlinuz-*"), *unpacked.glob("usr/lib/modules/*/vmlinuz")]), None)
     modules = next(iter([*unpacked.glob("lib/modules/*"), *unpacked.glob("usr/lib/modules/*")]), None)
-    if not image or not modules:
+    if not packed or not modules:
         raise LabError(f"the packages of kernel {version} hold no kernel or no modules where expected")
-    image.rename(fresh / "vmlinuz")
+    packed.rename(fresh / "vmlinuz")
     (fresh / "lib/modules").mkdir(parents=True)
     release = modules.name
     modules.rename(fresh / "lib/modules" / release)
@@ -93,7 +93,16 @@ def _arrange(fresh, version):
     _decompress(fresh / "lib/modules")
     # Symbols of modules that were not unpacked are missing; the ones that are used are complete.
     subprocess.run(["/sbin/depmod", "-b", fresh, release], check=True, stderr=subprocess.DEVNULL)
+    _unpack_image(fresh)
     (fresh / "info.json").write_text(json.dumps({"release": release, "version": version}) + "\n")
+
+
+def _unpack_image(folder):
+    """vmlinuz -> vmlinux"""
+    fresh = folder / "vmlinux.new"
+    fresh.write_bytes(image.unpack((folder / "vmlinuz").read_bytes()))
+    fresh.rename(folder / "vmlinux")
+    (folder / "vmlinuz").unlink()
 
 
 def _install_qemu(apt):
@@ -134,6 +143,8 @@ def _missing(refresh):
 def ensure(refresh=False, say=lambda text: None):
     """Fetches what is not in the cache; with refresh, the newest of everything."""
     with _locked():
+        for packed in paths.cache().glob("kernels/*/vmlinuz"):  # fetched when they were started as they come
+            _unpack_image(packed.parent)
         missing = list(_missing(refresh))
         if not missing:
             return
