@@ -154,9 +154,11 @@ def test_injected_delays(machine):
     """The split's own kernel tests, on this kernel."""
     # Every hook is switched off on the host and, in test_two_hosts.py, on 7.2; here those that are taken elsewhere on some
     # kernel. On 6.1 a ping takes 5 s: function entries are hooks there, and the kernel waits when they come and go.
-    hooks = "any_hook and not udp and (send_tcp or data_ready or send_exit)"
-    spin = "spin_in_tc" if machine.kernel == "7.2" else "spin_in_tc and tcp"
-    tests = f"think_time or {spin} or stages_of_tcp or {hooks}"
+    tests = "any_hook and not udp and (send_tcp or data_ready or send_exit) or "
+    if machine.kernel == "7.2":
+        tests += "think_time or spin_in_tc and tcp or stages_of_tcp"
+    else:
+        tests += "think_time and tcp or spin_in_tc and tcp and (client-egress or server-ingress)"
     run = machine.guest.run("cd /lab && mkdir -p build/test-bpf tests/net && cp spin.o build/test-bpf/ && "
                             "cp layover build/ && cp steady.py hosts.py test_split.py tests/net/ && "
                             "LAYOVER_SLACK=20 python3 -m pytest -q -p no:cacheprovider tests/net/test_split.py "

@@ -13,7 +13,7 @@ from steady import steady
 from vm.machines import Lab
 
 PORT = 7117
-ROUNDS = 5
+ROUNDS = 3
 HOUR = 3600
 DELAY_NS = 200_000
 HOSTS = [("6.12", "virtio", "host"), ("6.12", "virtio", "guest"), ("6.1", "igb", "guest"), ("7.2", "virtio", "guest")]
@@ -138,7 +138,7 @@ while :; do
 done"""
 SETTLED = 0.02  # s from the clock's last change, and to the next one
 SEGMENT_TRIPS = 20
-MANY = 7001
+MANY = 4001
 
 
 def segments(rows, changes):

@@ -45,23 +45,28 @@ static const char *const proto_names[] = {
 	[PROBE_ANY] = "any", [PROBE_TCP] = "tcp", [PROBE_UDP] = "udp"};
 
 struct findings {
-	int errors[PROBES_MAX];
+	struct probing probing;
 	bool tcp[PROBES_MAX], udp[PROBES_MAX]; /* chosen for that protocol */
 	bool taken[HOOKS];                     /* by either */
 	bool core;                             /* the core split can run */
-	int rc;                                /* of probes_test() */
+	int rc;                                /* 0, or why there is no split at all */
 };
 
 static void examine(struct findings *f)
 {
-	f->rc = probes_test(f->errors);
+	f->rc = probes_begin(&f->probing);
+	if (!f->rc) {
+		probes_try_all(&f->probing);
+		f->rc = probes_any(&f->probing);
+	}
+	probes_end(&f->probing);
 	if (f->rc)
 		return;
-	probes_choose(f->errors,
+	probes_choose(&f->probing,
 		      &(struct probe_wish){
 			      .proto = IPPROTO_TCP, .hardware = true, .stalls = true, .heads = 1},
 		      f->tcp);
-	probes_choose(f->errors, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true},
+	probes_choose(&f->probing, &(struct probe_wish){.proto = IPPROTO_UDP, .hardware = true},
 		      f->udp);
 	for (int i = 0; i < probe_count; i++)
 		if (f->tcp[i] || f->udp[i])
@@ -82,9 +87,9 @@ static const char *state_of(const struct findings *f, int row)
 		return probes[row].proto == PROBE_ANY
 			       ? (f->tcp[row] ? "used for TCP" : "used for UDP")
 			       : "used";
-	if (f->errors[row] == 0)
+	if (f->probing.errors[row] == 0)
 		return "spare";
-	if (f->errors[row] == -ENOENT)
+	if (f->probing.errors[row] == -ENOENT)
 		return "not in this kernel";
 	return "refused";
 }
@@ -101,7 +106,7 @@ static bool has_probe(int hook)
 static bool is_spare(const struct findings *f, int hook)
 {
 	for (int i = 0; i < probe_count; i++)
-		if ((int)probes[i].hook == hook && !f->errors[i])
+		if ((int)probes[i].hook == hook && !f->probing.errors[i])
 			return true;
 	return false;
 }
@@ -116,7 +121,7 @@ static int print_json(const struct findings *f)
 						      proto_names[probes[i].proto], "kind",
 						      kind_names[probes[i].kind], "target",
 						      probes[i].target, "state", state_of(f, i),
-						      "errno", -f->errors[i]));
+						      "errno", -f->probing.errors[i]));
 	for (int h = 0; !f->rc && h < HOOKS; h++)
 		if (has_probe(h) && !f->taken[h])
 			json_array_append_new(missing,
@@ -138,8 +143,8 @@ static void print_rows(const struct findings *f)
 
 		printf("%-11s %-5s %-10s %-24s %s", hook_infos[p->hook].name, proto_names[p->proto],
 		       kind_names[p->kind], p->target, state_of(f, i));
-		if (f->errors[i] && f->errors[i] != -ENOENT)
-			printf(": %s", strerror(-f->errors[i]));
+		if (f->probing.errors[i] && f->probing.errors[i] != -ENOENT)
+			printf(": %s", strerror(-f->probing.errors[i]));
 		putchar('\n');
 	}
 	for (int h = 0; h < HOOKS; h++) {

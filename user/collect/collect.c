@@ -153,11 +153,18 @@ static void configure(struct collect *c, int proto)
 		c->skel->bss->config.send_calls[i] = (uint32_t)calls[i];
 }
 
-static int choose(struct collect *c, const int *errors, const struct probe_wish *wish)
+static int choose(struct collect *c, const struct probe_wish *wish)
 {
-	int lacking;
+	struct probing probing;
+	int lacking, rc = probes_begin(&probing);
 
-	probes_choose(errors, wish, c->chosen);
+	if (!rc)
+		probes_choose(&probing, wish, c->chosen);
+	probes_end(&probing);
+	if (!rc)
+		rc = probes_any(&probing);
+	if (rc)
+		return rc;
 	lacking = probes_lacking(c->chosen, wish->proto);
 	if (lacking < 0)
 		return 0;
@@ -169,15 +176,12 @@ static int choose(struct collect *c, const int *errors, const struct probe_wish 
 int collect_open(struct collect **out, const struct probe_wish *wish)
 {
 	struct collect *c = calloc(1, sizeof(*c));
-	int errors[PROBES_MAX];
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
 	collect_quiet();
-	rc = probes_test(errors);
-	if (!rc)
-		rc = choose(c, errors, wish);
+	rc = choose(c, wish);
 	if (!rc)
 		rc = load(c, wish);
 	if (rc) {

@@ -100,28 +100,54 @@ static void raise_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 }
 
-int probes_test(int errors[PROBES_MAX])
+int probes_begin(struct probing *probing)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool any = false;
+	for (int i = 0; i < PROBES_MAX; i++)
+		probing->errors[i] = PROBE_UNTRIED;
+	raise_memlock();
+	probing->btf = btf__load_vmlinux_btf();
+	if (probing->btf)
+		return 0;
+	return err_set(-errno,
+		       "this kernel gives no type information (BTF, /sys/kernel/btf/vmlinux): %s; "
+		       "the split needs CONFIG_DEBUG_INFO_BTF",
+		       strerror(errno));
+}
+
+void probes_end(struct probing *probing)
+{
+	btf__free(probing->btf);
+	probing->btf = NULL;
+}
+
+/* Each look-up goes through all of the kernel's types and each program through its verifier: only once, and on demand. */
+static bool usable(struct probing *probing, int row)
+{
+	int *error = &probing->errors[row];
+
+	if (*error == PROBE_UNTRIED)
+		*error = try_target(probing->btf, &probes[row]);
+	return *error == 0;
+}
+
+void probes_try_all(struct probing *probing)
+{
+	for (int i = 0; i < probe_count; i++)
+		usable(probing, i);
+}
+
+int probes_any(const struct probing *probing)
+{
 	int refused = -ENOENT;
 
-	if (!btf)
-		return err_set(
-			-errno,
-			"this kernel gives no type information (BTF, /sys/kernel/btf/vmlinux): %s; "
-			"the split needs CONFIG_DEBUG_INFO_BTF",
-			strerror(errno));
-	raise_memlock();
 	for (int i = 0; i < probe_count; i++) {
-		errors[i] = try_target(btf, &probes[i]);
-		any |= errors[i] == 0;
-		if (errors[i] && errors[i] != -ENOENT)
-			refused = errors[i];
+		int error = probing->errors[i];
+
+		if (error == 0)
+			return 0;
+		if (error != PROBE_UNTRIED && error != -ENOENT)
+			refused = error;
 	}
-	btf__free(btf);
-	if (any)
-		return 0;
 	if (refused == -EPERM || refused == -EACCES)
 		return err_set(refused, "BPF is not allowed here; run as root, or once "
 					"'setcap cap_bpf,cap_perfmon+ep' on this program");
@@ -156,8 +182,7 @@ static bool is_wanted(const struct probe *p, int before, bool send_known,
 	return before < 0 || (p->kind != PROBE_TP && probes[before].kind == p->kind);
 }
 
-void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
-		   bool chosen[PROBES_MAX])
+void probes_choose(struct probing *probing, const struct probe_wish *wish, bool chosen[PROBES_MAX])
 {
 	int first[PROBE_TOP + 1]
 		 [HOOKS]; /* of those beside the path by their use, of the path as CORE */
@@ -167,8 +192,9 @@ void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
 		enum probe_use use = probe_on_path(&probes[i]) ? PROBE_CORE : probes[i].use;
 		int *before = &first[use][probes[i].hook];
 
-		chosen[i] = !errors[i] && is_wanted(&probes[i], *before,
-						    first[PROBE_CORE][HOOK_send_tcp] >= 0, wish);
+		chosen[i] = is_wanted(&probes[i], *before, first[PROBE_CORE][HOOK_send_tcp] >= 0,
+				      wish) &&
+			    usable(probing, i);
 		if (chosen[i] && *before < 0)
 			*before = i;
 	}

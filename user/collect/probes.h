@@ -50,10 +50,25 @@ extern const struct hook_info hook_infos[HOOKS];
 int hook_by_name(const char *name);
 
 /*
- * Tries every row and sets errors[row] to 0 (usable) or -errno: -ENOENT the kernel does not have the
- * target, -EPERM it has but refuses. Returns 0, or -errno with a sentence when BPF cannot be used at all.
+ * What has been found out by trying. errors[row]: 0 usable, PROBE_UNTRIED, or -errno: -ENOENT the kernel does not have
+ * the target, -EPERM it has but refuses.
  */
-int probes_test(int errors[PROBES_MAX]);
+struct probing {
+	struct btf *btf;
+	int errors[PROBES_MAX];
+};
+
+enum { PROBE_UNTRIED = 1 };
+
+/* 0, or -errno with a sentence when this kernel has no type information. End with probes_end(), also then. */
+int probes_begin(struct probing *probing);
+void probes_end(struct probing *probing);
+
+/* Tries every row, not only those that are wanted. */
+void probes_try_all(struct probing *probing);
+
+/* 0, or -errno with a sentence when nothing of what was tried can be used: BPF is not allowed. */
+int probes_any(const struct probing *probing);
 
 /* What decides which rows are chosen. */
 struct probe_wish {
@@ -66,9 +81,8 @@ struct probe_wish {
 	uint32_t without; /* mask of enum hook: hooks to leave out */
 };
 
-/* Sets chosen[row] for the rows to load. */
-void probes_choose(const int errors[PROBES_MAX], const struct probe_wish *wish,
-		   bool chosen[PROBES_MAX]);
+/* Tries the rows that may be wanted, each once, and sets chosen[row] for those to load. */
+void probes_choose(struct probing *probing, const struct probe_wish *wish, bool chosen[PROBES_MAX]);
 
 /* Whether the row is a hook of a message's path; the others are beside it. */
 bool probe_on_path(const struct probe *probe);
