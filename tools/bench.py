@@ -148,7 +148,9 @@ def compare(o, proto, cpus, tools):
     where = f"{proto} {o.bytes} B CPU {cpus[0]},{cpus[1]}"
     good = all([judge(f"{where}  layover/{tool}", [ratio_of(done["layover"], done[tool]) for done in rounds],
                       BAREST if tool == "bareloop" else GOALS[proto]) for tool in tools[1:]])
-    for tool in tools[2:] if "bareloop" in tools else ():
+    for tool in tools:
+        if tool in ("layover", "bareloop") or "bareloop" not in tools:
+            continue
         tell(f"{where}  bareloop/{tool}", [ratio_of(done["bareloop"], done[tool]) for done in rounds])
     return good
 
@@ -278,7 +280,8 @@ def main():
     o = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench: it makes network namespaces; run it as root")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what takes the namespaces away again
+    for number in (signal.SIGINT, signal.SIGTERM):  # by way of what takes the namespaces away again
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     there = {tool: tool == "bareloop" or shutil.which(tool) for tool in o.tools.split(",") if tool in TOOLS}
     for tool in (tool for tool, found in there.items() if not found):
         print(f"{tool} is not installed: left out")

@@ -69,7 +69,9 @@ class TwoHosts:
 
     def command(self, options, port):
         words = " ".join(map(str, options))
-        return f"layover ping {self.target}:{port} --split -j --dump /tmp/rows.csv {words}"
+        # Its notes are of interest when it fails.
+        return (f"{{ layover ping {self.target}:{port} --split -j --dump /tmp/rows.csv {words} 2>/tmp/notes || "
+                "{ rc=$?; cat /tmp/notes; (exit $rc); }; }")
 
     def ping(self, *options, rows=False, port=PORT):
         """The split."""
@@ -81,7 +83,7 @@ class TwoHosts:
         text = self.client.check(f"""
             ({script}) >/tmp/changes & other=$!
             {self.command(options, PORT)}; rc=$?
-            kill $other; wait $other; exit $rc""", 120)
+            {{ kill $other; wait $other; }} 2>/dev/null; exit $rc""", 120)
         changes = [line.split() for line in self.client.get("/tmp/changes").decode().splitlines()]
         return read(text, self.client.get("/tmp/rows.csv")), [(word, float(time)) for word, time in changes]
 
