@@ -2,6 +2,7 @@
 #include "collect/collect.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,7 @@ int collect_open(struct collect **out, const struct probe_wish *wish)
 		return rc;
 	}
 	configure(c, wish->proto);
+	malloc_trim(0);
 	*out = c;
 	return 0;
 }
@@ -201,6 +203,8 @@ void collect_close(struct collect *c)
 	ring_buffer__free(c->ring);
 	layover_bpf__destroy(c->skel);
 	free(c);
+	malloc_trim(
+		0); /* the kernel's types were read: 10 MB and more, which a server would keep */
 }
 
 int collect_attach(struct collect *c)
