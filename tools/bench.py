@@ -172,13 +172,13 @@ def tell(what, ratios):
 
 
 def judge(what, ratios, goal, least=False):
-    """Prints the median ratio and how sure it is. True when it is not surely on the wrong side of the goal."""
+    """Prints the median ratio and how sure it is. True when it is on the good side of the goal."""
     ratio, (low, high) = statistics.median(ratios), sure(ratios)
     met = ratio >= goal if least else ratio <= goal
     maybe = high >= goal if least else low <= goal
     print(f"{what}: {ratio:.3f} ({low:.3f} to {high:.3f}), goal {goal:.2f}: "
           f"{'met' if met else 'not told from it' if maybe else 'NOT MET'}", flush=True)
-    return met or maybe
+    return met
 
 
 def spinning(o, proto, cpus):

@@ -151,24 +151,25 @@ while time.monotonic() < end:
 
 @two_cpus
 def test_busy_task_on_the_readers_cpu(hosts):
-    options = ["-i", 12011, "--client-cpu", CPUS[0], "--server-cpu", CPUS[1]]
-    before = hosts.ping(*options)
-    hog = subprocess.Popen([sys.executable, "-c", HOG, str(CPUS[1])], stdout=subprocess.PIPE)
-    try:
-        hog.stdout.readline()
-        after = hosts.ping(*options)
-    finally:
-        hog.kill()
-        hog.wait()
-    slower = after["rtt"]["mean_ns"] - before["rtt"]["mean_ns"]
-    growth = {key: stage["mean_ns"] - before["stages"].get(key, {"mean_ns": 0})["mean_ns"]
-              for key, stage in after["stages"].items()}
-    print(f"slower by {slower}, server.wakeup {growth['server.wakeup']}")
-    assert slower > 50_000
-    # The hog also interrupts the server when it runs, and the reply's softirq on its CPU: a fifth of the time. A hundred
-    # of its turns tell that from chance.
-    assert max(growth, key=growth.get) == "server.wakeup", growth
-    assert growth["server.wakeup"] > 0.6 * slower, (growth, slower)
+    options = ["-i", 2003, "--client-cpu", CPUS[0], "--server-cpu", CPUS[1]]
+
+    def check():
+        before = hosts.ping(*options)
+        hog = subprocess.Popen([sys.executable, "-c", HOG, str(CPUS[1])], stdout=subprocess.PIPE)
+        try:
+            hog.stdout.readline()
+            after = hosts.ping(*options)
+        finally:
+            hog.kill()
+            hog.wait()
+        slower = after["rtt"]["mean_ns"] - before["rtt"]["mean_ns"]
+        growth = {key: stage["mean_ns"] - before["stages"].get(key, {"mean_ns": 0})["mean_ns"]
+                  for key, stage in after["stages"].items()}
+        assert slower > 100_000
+        # The hog also interrupts the server when it runs: of its ten turns chance decides. The wait for the CPU is the bulk.
+        assert max(growth, key=growth.get) == "server.wakeup", growth
+        assert growth["server.wakeup"] > 0.8 * slower, (growth, slower)
+    steady(check)
 
 
 def cpus(result, column):

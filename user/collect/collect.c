@@ -190,6 +190,7 @@ int collect_open(struct collect **out, const struct probe_wish *wish)
 		return rc;
 	}
 	configure(c, wish->proto);
+	/* The kernel's types were read: 10 MB and more, which a server would keep. */
 	malloc_trim(0);
 	*out = c;
 	return 0;
@@ -203,8 +204,7 @@ void collect_close(struct collect *c)
 	ring_buffer__free(c->ring);
 	layover_bpf__destroy(c->skel);
 	free(c);
-	malloc_trim(
-		0); /* the kernel's types were read: 10 MB and more, which a server would keep */
+	malloc_trim(0);
 }
 
 int collect_attach(struct collect *c)
