@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What layover ping -j --dump says, read and checked."""
+"""layover ping in a guest; what -j and --dump say, read and checked."""
 
 import csv
 import io
 import json
 import os
+from contextlib import contextmanager
 
 from conftest import TREE
+from vm.machines import Lab
 
 BUILD = (TREE / os.environ.get("LAYOVER_BUILD", "build")).resolve()
 LAYOVER = BUILD / "layover"
@@ -23,6 +25,29 @@ def read(text, dump=None):
         result["rows"] = [{key: int(ns) for key, ns in row.items() if key.endswith("_ns")}
                           for row in csv.DictReader(io.StringIO(dump.decode()))]
     return result
+
+
+class Machine:
+    """A guest with layover, and its server at the other end of the cable."""
+
+    def __init__(self, lab, guest):
+        self.lab, self.guest = lab, guest
+        self.kernel, self.nic = guest.options.kernel, guest.options.nic
+
+    def ping(self, *options, rows=True):
+        words = " ".join(map(str, options))
+        text = self.guest.check(f"layover ping --split -j --dump /tmp/rows.csv {words}", 120)
+        return read(text, self.guest.get("/tmp/rows.csv") if rows else None)
+
+
+@contextmanager
+def pinging(kernel, nic, **options):
+    with Lab() as lab:
+        guest = lab.guest(kernel=kernel, nic=nic, memory=2048, files=(LAYOVER,), **options)
+        server = lab.network.popen(str(LAYOVER), "serve", guest.peer_address, stdout=-3)
+        yield Machine(lab, guest)
+        server.kill()
+        server.wait()
 
 
 def missed(result):

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The split on every kernel: exact sums over veth and real NICs, injected delays in their stages.
+"""The split on every kernel: exact sums over veth and real NICs, the NIC's own stages, the causes of stalls.
 
 LAYOVER_DOCS=1 writes what was found into docs/kernels.md."""
 
 import json
 import os
-import re
 
 import pytest
 
 from conftest import MACHINES, TREE
-from split import BUILD, FEWER, LAYOVER, PROTOS, TRIPS, assert_exact, covered, missed, quick_means, read
+from split import FEWER, PROTOS, TRIPS, assert_exact, covered, missed, pinging
 from steady import steady
 from vm.kernels import KERNELS
-from vm.machines import Lab
 
-SCRIPTS = ("steady.py", "net/hosts.py", "net/test_split.py")
-FILES = (LAYOVER, BUILD / "test-bpf" / "spin.o", *(TREE / "tests" / name for name in SCRIPTS))
 DOCUMENT = TREE / "docs/kernels.md"
 
 WRITE = os.environ.get("LAYOVER_DOCS") == "1"
@@ -79,25 +75,10 @@ def writing():
         DOCUMENT.write_text(document(), encoding="utf-8")
 
 
-class Machine:
-    def __init__(self, lab, guest, kernel, nic):
-        self.lab, self.guest, self.kernel, self.nic = lab, guest, kernel, nic
-
-    def ping(self, *options, rows=True):
-        words = " ".join(map(str, options))
-        text = self.guest.check(f"layover ping --split -j --dump /tmp/rows.csv {words}", 120)
-        return read(text, self.guest.get("/tmp/rows.csv") if rows else None)
-
-
 @pytest.fixture(scope="module", params=MACHINES, ids="-".join)
 def machine(request):
-    kernel, nic = request.param
-    with Lab() as lab:
-        guest = lab.guest(kernel=kernel, nic=nic, queues=2, memory=2048, files=FILES, python=True)
-        server = lab.network.popen(str(LAYOVER), "serve", guest.peer_address, stdout=-3)
-        yield Machine(lab, guest, kernel, nic)
-        server.kill()
-        server.wait()
+    with pinging(*request.param, queues=2) as machine:
+        yield machine
 
 
 def note(machine, path, proto, result):
@@ -148,24 +129,6 @@ def test_nic(machine, proto, size):
         note(machine, machine.nic, proto, result)
 
 
-@pytest.mark.alone
-@pytest.mark.only(machine="virtio")  # once per kernel
-def test_injected_delays(machine):
-    """The split's own kernel tests, on this kernel."""
-    # Every hook is switched off on the host and, in test_two_hosts.py, on 7.2; here those that are taken elsewhere on some
-    # kernel. On 6.1 a ping takes 5 s: function entries are hooks there, and the kernel waits when they come and go.
-    tests = "any_hook and not udp and (send_tcp or data_ready or send_exit) or "
-    if machine.kernel == "7.2":
-        tests += "think_time or spin_in_tc and tcp or stages_of_tcp"
-    else:
-        tests += "think_time and tcp or spin_in_tc and tcp and (client-egress or server-ingress)"
-    run = machine.guest.run("cd /lab && mkdir -p build/test-bpf tests/net && cp spin.o build/test-bpf/ && "
-                            "cp layover build/ && cp steady.py hosts.py test_split.py tests/net/ && "
-                            "LAYOVER_SLACK=20 python3 -m pytest -q -p no:cacheprovider tests/net/test_split.py "
-                            f"-k '{tests}'", 400)
-    assert run.rc == 0 and "skipped" not in run.out, run.out[-4000:]
-
-
 # What an emulated CPU hiccups is told by where the time went: it is real, but not the scenario's.
 HICCUPS = {"run_queue", "softirq", "slow_server", "slow_reader"}
 
@@ -187,37 +150,6 @@ def test_causes(machine, scenario, causes, wait):
     told = [cause for cause in flow["causes"] if cause["cause"] not in HICCUPS]
     assert {cause["cause"]: cause["grade"] for cause in told} == causes, out
     assert all(wait[0] < cause["wait_p50_ns"] < wait[1] for cause in told), told
-
-
-@pytest.mark.alone
-@pytest.mark.only(machine="7.2-igb")  # comparing times takes long, and the NIC is the same
-def test_coalescing_shows_before_the_interrupt(machine):
-    """What neither host sees, wire and NIC, grows by what the NIC holds its interrupts back; nothing else does."""
-    def measure(usecs):
-        machine.guest.check(f"ethtool -C eth0 rx-usecs {usecs}")
-        return quick_means(machine.ping(machine.guest.peer_address, "-i", FEWER, "--client-cpu", 0))
-
-    runs = []
-
-    def check():  # with more rounds each time
-        runs.extend((usecs, measure(usecs)) for usecs in (0, 100, 250) * 2)
-        best = {usecs: min((means for each, means in runs if each == usecs), key=lambda means: means["rtt_ns"])
-                for usecs in (0, 100, 250)}
-        for usecs in (100, 250):
-            grown = {key: best[usecs][key] - best[0].get(key, 0) for key in best[usecs]}
-            slower = grown["rtt_ns"]
-            print(usecs, {key: round(ns / 1000) for key, ns in grown.items() if abs(ns) > 5000})
-            # It is held back from the interrupt before on: less by what the other end takes.
-            assert slower > 250 * usecs, (usecs, grown)
-            assert grown["client.network_ns"] > 0.7 * slower, (usecs, grown)
-            for key in ("client.softirq_ns", "client.stack_ns", "client.wakeup_ns"):
-                assert grown[key] < max(0.2 * slower, 15000), (usecs, grown)
-    steady(check)
-    # Still at 250 us.
-    text = machine.guest.check(f"layover ping --split {machine.guest.peer_address} -i {TRIPS}")
-    machine.guest.check("ethtool -C eth0 rx-usecs 3")
-    assert re.search(r"Of the median trip, \d+ % is client\.network.*: driver, wire and NIC before the interrupt",
-                     " ".join(text.split())), text
 
 
 @pytest.mark.only(machine="igb")  # virtio's NAPI threads are the same

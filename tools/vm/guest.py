@@ -24,6 +24,8 @@ FIRMWARE = ("/usr/share/seabios", "/usr/share/qemu")
 # kernel does so byte by byte, of which the emulator makes a loop; and a fifth level of page tables is walked in vain.
 # Without them a traced run of 16 KiB messages takes half the time.
 CPU = "max,erms=off,fsrm=off,la57=off"
+# 2^1 ns for an instruction; while the guest waits, its clock goes on as the host's.
+ICOUNT = "shift=1,sleep=on"
 
 
 class Run(NamedTuple):
@@ -45,6 +47,7 @@ class Options:
     python: bool = False
     modules: tuple = ()
     append: str = ""          # more words for the kernel's command line
+    icount: bool = False      # the clock counts instructions: how fast the host is does not show, but while the guest waits
     rtc: str = None           # the guest's wall clock at boot, 2020-01-01T00:00:00
     boot_timeout: float = BOOT_TIMEOUT
 
@@ -159,6 +162,8 @@ class Guest:
             command += ["-serial", "mon:stdio"]
         else:
             command += ["-chardev", f"file,id=console,path={self.console}", "-serial", "chardev:console"]
+        if options.icount:
+            command += ["-icount", ICOUNT]
         if options.rtc:
             command += ["-rtc", f"base={options.rtc}"]
         if self.nic.device:

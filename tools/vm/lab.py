@@ -38,7 +38,8 @@ def _exit_on_signal(number, _frame):
 def _options(arguments):
     return Options(kernel=arguments.kernel, nic=arguments.nic, queues=arguments.queues, smp=arguments.smp,
                    memory=arguments.memory, flavour=arguments.flavour, files=tuple(arguments.files or ()),
-                   python=arguments.python, rtc=arguments.rtc, append=arguments.append)
+                   python=arguments.python, rtc=arguments.rtc, append=arguments.append,
+                   icount=arguments.icount)
 
 
 def do_deps(arguments):
@@ -101,6 +102,7 @@ def _guest_arguments(parser):
         help="take these along, to /lab unless told; programs with their libraries")
     add("--python", action="store_true", help="with python3 and pytest (half a second more)")
     add("--rtc", metavar="TIME", help="the guest's wall clock at boot, 2020-01-01T00:00:00")
+    add("--icount", action="store_true", help="its clock counts instructions, however busy the host is")
     add("--append", default="", metavar="WORDS", help="more words for the kernel's command line")
 
 
