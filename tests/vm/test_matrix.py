@@ -5,15 +5,19 @@ LAYOVER_DOCS=1 writes what was found into docs/kernels.md."""
 
 import json
 import os
+import subprocess
 
 import pytest
 
 from conftest import MACHINES, TREE
-from split import FEWER, PROTOS, TRIPS, assert_exact, covered, missed, pinging
+from split import FEWER, LAYOVER, PROTOS, TRIPS, assert_exact, covered, missed, pinging
 from steady import steady
 from vm.kernels import KERNELS
 
 DOCUMENT = TREE / "docs/kernels.md"
+RELEASE = os.uname().release.partition("-")[0]
+HOST = ".".join(RELEASE.split(".")[:2]) + ", the host"
+COLUMNS = [*KERNELS, HOST]
 
 WRITE = os.environ.get("LAYOVER_DOCS") == "1"
 
@@ -28,21 +32,29 @@ def places(doctor):
 
 
 def hook_table():
-    names = list(KERNELS)
-    yield "| hook | taken at | " + " | ".join(names) + " |"
-    yield "|---|---|" + "---|" * len(names)
-    for rows in zip(*(places(found["doctor"][name]) for name in names)):
+    yield "| hook | taken at | " + " | ".join(COLUMNS) + " |"
+    yield "|---|---|" + "---|" * len(COLUMNS)
+    for rows in zip(*(places(found["doctor"][name]) for name in COLUMNS)):
         yield "| " + " | ".join([*rows[0][:2], *(state for _, _, state in rows)]) + " |"
 
 
 def coverage_table():
-    names = list(KERNELS)
-    yield "| path | " + " | ".join(names) + " |"
-    yield "|---|" + "---|" * len(names)
+    yield "| path | " + " | ".join(COLUMNS) + " |"
+    yield "|---|" + "---|" * len(COLUMNS)
     for path in ("veth", "virtio", "igb"):
         for proto in ("TCP", "UDP"):
-            shares = (f"{100 * found['coverage'][name, path, proto]:.2f} %" for name in names)
-            yield f"| {path}, {proto} | " + " | ".join(shares) + " |"
+            shares = (found["coverage"].get((name, path, proto)) for name in COLUMNS)
+            cells = ("has none" if share is None else f"{100 * share:.2f} %" for share in shares)
+            yield f"| {path}, {proto} | " + " | ".join(cells) + " |"
+
+
+def look_at_the_host():
+    """Which is not emulated, and has no such NIC."""
+    def layover(*words):
+        return subprocess.run([LAYOVER, *words], check=True, capture_output=True, text=True, timeout=120).stdout
+    found["doctor"][HOST] = json.loads(layover("doctor", "-j"))
+    for proto in PROTOS:
+        note(HOST, "veth", proto, json.loads(layover("ping", "--lab", "-j", "-i", str(TRIPS), *proto)))
 
 
 def document():
@@ -50,7 +62,7 @@ def document():
     return "\n".join([
         "# Kernels", "",
         "Written by `LAYOVER_DOCS=1 make test-vm` from a real run in the VM lab (emulated CPUs) on the kernels "
-        f"{releases}.", "",
+        f"{releases}, and on its host ({RELEASE}).", "",
         "## Where each hook is taken", "",
         "`used` is what is chosen, `spare` is not needed there, `not in this kernel` and `refused` are what the "
         "kernel says when it is tried. `layover doctor` prints the same for the machine at hand.", "",
@@ -64,14 +76,15 @@ def document():
 def documented(kernel):
     """As places(), from the document."""
     lines = [line.strip("| ").split(" | ") for line in DOCUMENT.read_text(encoding="utf-8").splitlines()]
-    table = [words for words in lines if len(words) == 2 + len(KERNELS) and "`" in words[1]]
-    return [(hook, where, states[list(KERNELS).index(kernel)]) for hook, where, *states in table]
+    table = [words for words in lines if len(words) == 2 + len(COLUMNS) and "`" in words[1]]
+    return [(hook, where, states[COLUMNS.index(kernel)]) for hook, where, *states in table]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def writing():
     yield
     if WRITE and len(found["coverage"]) == 6 * len(KERNELS):  # else some test has failed
+        look_at_the_host()
         DOCUMENT.write_text(document(), encoding="utf-8")
 
 
@@ -81,9 +94,9 @@ def machine(request):
         yield machine
 
 
-def note(machine, path, proto, result):
+def note(kernel, path, proto, result):
     counters = result["counters"]
-    found["coverage"][machine.kernel, path, "UDP" if proto else "TCP"] = counters["matched"] / counters["trips"]
+    found["coverage"][kernel, path, "UDP" if proto else "TCP"] = counters["matched"] / counters["trips"]
 
 
 def test_doctor(machine):
@@ -103,7 +116,7 @@ def test_veth(machine, proto, size):
     # One clock: the server's end is its own stages, but in a trip that lacks its record.
     assert result["stages"].get("server.host", {"count": 0})["count"] <= missed(result)
     if size == 14:
-        note(machine, "veth", proto, result)
+        note(machine.kernel, "veth", proto, result)
 
 
 # Of the trips. igb's interrupt for the request that was sent polls the queue by which the reply comes: the slower the
@@ -126,7 +139,7 @@ def test_nic(machine, proto, size):
         return result
     result = steady(check)
     if size == 64:
-        note(machine, machine.nic, proto, result)
+        note(machine.kernel, machine.nic, proto, result)
 
 
 # What an emulated CPU hiccups is told by where the time went: it is real, but not the scenario's.
@@ -177,12 +190,16 @@ def test_busy_polling(machine, proto):
 def test_beside_other_traffic(machine):
     """One interrupt announces packets of several flows, and some arrive while the poll is running."""
     for proto in ("", "--udp"):
-        machine.guest.check(f"setsid layover ping {machine.guest.peer_address} --no-split {proto} -m 1000 -t 30 "
+        machine.guest.check(f"setsid layover ping {machine.guest.peer_address} --no-split {proto} -m 1000 -t 60 "
                             ">/dev/null 2>&1 </dev/null & echo $! >>/tmp/others")
-    result = covered(lambda: machine.ping(machine.guest.peer_address, "-i", FEWER))
+
+    def check():
+        result = covered(lambda: machine.ping(machine.guest.peer_address, "-i", FEWER))
+        assert_exact(result, FEWER)
+        # Some come while a poll for the others is running: on a busy host one of ten.
+        assert result["stages"]["client.driver"]["count"] >= 0.9 * FEWER
+    steady(check)
     machine.guest.check("kill $(cat /tmp/others)")
-    assert_exact(result, FEWER)
-    assert result["stages"]["client.driver"]["count"] >= 0.9 * FEWER
 
 
 @pytest.mark.only(machine="igb")
