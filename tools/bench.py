@@ -148,9 +148,7 @@ def compare(o, proto, cpus, tools):
     where = f"{proto} {o.bytes} B CPU {cpus[0]},{cpus[1]}"
     good = all([judge(f"{where}  layover/{tool}", [ratio_of(done["layover"], done[tool]) for done in rounds],
                       BAREST if tool == "bareloop" else GOALS[proto]) for tool in tools[1:]])
-    for tool in tools:
-        if tool in ("layover", "bareloop") or "bareloop" not in tools:
-            continue
+    for tool in (tool for tool in tools if tool not in ("layover", "bareloop") and "bareloop" in tools):
         tell(f"{where}  bareloop/{tool}", [ratio_of(done["bareloop"], done[tool]) for done in rounds])
     return good
 

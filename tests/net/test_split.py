@@ -113,12 +113,17 @@ def test_spin_in_tc(hosts, proto, end, hook, stage):
     steady(check)
 
 
+def slow_down(hosts, rate):
+    """What the client sends queues before its device."""
+    hosts.run(hosts.client, "tc", "qdisc", "add", "dev", "veth0", "root",
+              "tbf", "rate", rate, "burst", "1600", "limit", "100000")
+
+
 @pytest.mark.parametrize("proto", [[], ["--udp"]], ids=["tcp", "udp"])
 def test_tbf_queue(hosts, proto):
     options = ["-i", 211, "-m", 1000, "-w", "20", *proto, *same_cpu()]
     before = hosts.ping(*options)
-    hosts.run(hosts.client, "tc", "qdisc", "add", "dev", "veth0", "root",
-              "tbf", "rate", "4mbit", "burst", "1600", "limit", "100000")
+    slow_down(hosts, "4mbit")
     after = hosts.ping(*options)
     queued = after["stages"]["client.qdisc"]["p50_ns"] - before["stages"]["client.qdisc"]["p50_ns"]
     slower = after["rtt"]["p50_ns"] - before["rtt"]["p50_ns"]
@@ -151,8 +156,7 @@ while time.monotonic() < end:
 @two_cpus
 def test_busy_task_on_the_readers_cpu(hosts):
     # A server without pauses runs when the task comes, in half of the cases, and is stopped at whatever it does.
-    hosts.run(hosts.client, "tc", "qdisc", "add", "dev", "veth0", "root",
-              "tbf", "rate", "8mbit", "burst", "1600", "limit", "100000")  # 1 ms each
+    slow_down(hosts, "8mbit")  # 1 ms for each message
     options = ["-i", 503, "-m", 1000, "-w", "20", "--client-cpu", CPUS[0], "--server-cpu", CPUS[1]]
 
     def check():

@@ -28,10 +28,10 @@ def read(text, dump=None):
 
 
 class Machine:
-    """A guest with layover, and its server at the other end of the cable."""
+    """A guest with layover."""
 
-    def __init__(self, lab, guest):
-        self.lab, self.guest = lab, guest
+    def __init__(self, guest):
+        self.guest = guest
         self.kernel, self.nic = guest.options.kernel, guest.options.nic
 
     def ping(self, *options, rows=True):
@@ -42,12 +42,15 @@ class Machine:
 
 @contextmanager
 def pinging(kernel, nic, **options):
+    """A Machine, and its server in the host's namespace."""
     with Lab() as lab:
         guest = lab.guest(kernel=kernel, nic=nic, memory=2048, files=(LAYOVER,), **options)
-        server = lab.network.popen(str(LAYOVER), "serve", guest.peer_address, stdout=-3)
-        yield Machine(lab, guest)
+        server = lab.network.popen(LAYOVER, "serve", guest.peer_address, stdout=-1)
+        assert server.stdout.readline().startswith(b"serving on")
+        yield Machine(guest)
         server.kill()
         server.wait()
+        server.stdout.close()
 
 
 def missed(result):

@@ -6,28 +6,26 @@ import statistics
 
 import pytest
 
-from split import LAYOVER, by_turns, read
+from split import FEWER, by_turns, pinging, read
 from steady import steady
 from test_irq import SNAPSHOT
-from vm.machines import Lab
 
 MACHINES = [("7.2", "igb"), ("6.12", "virtio")]
 PAIRS = 5
-TRIPS = 503
 READER = 0
 
 
 class Tuned:
     """The reader is the client in the guest; its server is in the host's namespace."""
 
-    def __init__(self, lab, guest):
-        self.lab, self.guest = lab, guest
+    def __init__(self, guest):
+        self.guest = guest
 
     def irq(self, *words, timeout=60):
         return self.guest.check("layover irq " + " ".join(map(str, words)), timeout)
 
     def ping(self):
-        text = self.guest.check(f"layover ping {self.guest.peer_address} --split -j -i {TRIPS} --client-cpu {READER} "
+        text = self.guest.check(f"layover ping {self.guest.peer_address} --split -j -i {FEWER} --client-cpu {READER} "
                                 "--dump /tmp/rows.csv", 60)
         return read(text), rows_of(self.guest.get("/tmp/rows.csv").decode())
 
@@ -42,15 +40,8 @@ def rows_of(text):
 
 @pytest.fixture(scope="module", params=MACHINES, ids="-".join)
 def machine(request):
-    kernel, nic = request.param
-    with Lab() as lab:
-        guest = lab.guest(kernel=kernel, nic=nic, queues=2, smp=2, files=(LAYOVER,))
-        server = lab.network.popen(LAYOVER, "serve", guest.peer_address, stdout=-1)
-        assert server.stdout.readline().startswith(b"serving on")
-        yield Tuned(lab, guest)
-        server.kill()
-        server.wait()
-        server.stdout.close()
+    with pinging(*request.param, queues=2) as machine:
+        yield Tuned(machine.guest)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ class Options:
     python: bool = False
     modules: tuple = ()
     append: str = ""          # more words for the kernel's command line
-    icount: bool = False      # the clock counts instructions: how fast the host is does not show, but while the guest waits
+    icount: bool = False      # its clock counts instructions, however busy the host is
     rtc: str = None           # the guest's wall clock at boot, 2020-01-01T00:00:00
     boot_timeout: float = BOOT_TIMEOUT
 

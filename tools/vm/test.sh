@@ -16,8 +16,7 @@ for _ in $(seq "$(nproc)"); do
     setpriv --pdeathsig KILL chrt --idle 0 sh -c 'while :; do :; done' &
     awake="$awake $!"
 done
-# shellcheck disable=SC2064,SC2086  # these, now
-trap "kill $awake" EXIT
+trap 'kill $awake' EXIT
 
 phase() {
     # shellcheck disable=SC2086  # words
