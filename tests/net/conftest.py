@@ -110,6 +110,19 @@ class Pair:
         wait_for(lambda: " UP " in ok("ip", "-n", self.client, "-br", "link", "show", self.dev))
         return self
 
+    def overflows(self):
+        """Datagrams that found a socket's buffer full, at both ends: a reader that had no CPU."""
+        found = 0
+        for netns in (self.client, self.server):
+            lines = ok("cat", "/proc/net/snmp", netns=netns).splitlines()
+            names, values = (line.split() for line in lines if line.startswith("Udp:"))
+            found += int(values[names.index("RcvbufErrors")])
+        return found
+
+    def missing(self, rtt):
+        """How many of a ping's datagrams were taken away on purpose: not for want of a CPU."""
+        return rtt["lost"] + rtt["lost_unmeasured"] - rtt["late"] - self.overflows()
+
     def remove(self):
         for netns in (self.client, self.server):
             run("ip", "netns", "del", netns)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from conftest import LAYOVER, inside, layover, ok, serve, started, wait_for
+from steady import steady
 from test_driver import fails
 
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
@@ -78,11 +79,13 @@ def known(flow):
 
 
 def scenario(name, seconds=3):
-    out = diagnose("--lab", name, seconds=seconds)
-    assert len(out["flows"]) == 1 and out["counters"]["dropped"] == 0, out
-    flow = out["flows"][0]
-    assert flow["both_ends"] and flow["turns"] > 5
-    return flow
+    def check():
+        out = diagnose("--lab", name, seconds=seconds)
+        assert len(out["flows"]) == 1 and out["counters"]["dropped"] == 0, out
+        flow = out["flows"][0]
+        assert flow["both_ends"] and flow["turns"] > 5
+        return flow
+    return steady(check)
 
 
 @pytest.mark.parametrize("name", ["write-write-read-nodelay", "one-write"])
@@ -158,8 +161,8 @@ def test_a_small_rcvbuf_cures_some():
     sick, cured = [[scenario(name) for _ in range(3)] for name in ("header-body", "header-body-small-rcvbuf")]
     for flow in sick:
         assert known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
-    for flow in cured:
-        assert known(flow) <= known(sick[0])
+    for flow in cured:  # a turn may well wait for a window that tiny
+        assert known(flow) <= known(sick[0]) | {("receive_window", "proven")}
     assert max(fast(flow) for flow in cured) > 2 * max(1, *(fast(flow) for flow in sick))
 
 
@@ -178,11 +181,15 @@ def placements(flow):
 def test_wake_ups_across_cpus():
     """The lab's client is on the first CPU and its server on the second; veth's softirq runs where the sender is."""
     first, second = sorted(os.sched_getaffinity(0))[:2]
-    flow = scenario("cross-cpu")
-    assert not known(flow)
-    assert placements(flow) == {("cross_cpu_wakeup", "server", first, second), ("cross_cpu_wakeup", "client", second, first)}
-    for place in flow["placement"]:
-        assert place["turns"] > 0.9 * flow["turns"] and 0.05 < place["time"] < 0.9
+
+    def check():  # a reader whose CPU was taken away may find its message there
+        flow = scenario("cross-cpu")
+        assert not known(flow)
+        assert placements(flow) == {("cross_cpu_wakeup", "server", first, second),
+                                    ("cross_cpu_wakeup", "client", second, first)}
+        for place in flow["placement"]:
+            assert place["turns"] > 0.9 * flow["turns"] and 0.05 < place["time"] < 0.9
+    steady(check)
 
 
 @two_cpus

@@ -15,7 +15,7 @@
 #include "load/clock.h"
 #include "view/names.h"
 
-/* The record buffer holds more than the fastest flows fill in this time. */
+/* The record buffer holds more than what several CPUs' fastest flows fill in this time. */
 #define DRAIN_NS (50ULL * NS_PER_MS)
 
 #define AT(field) offsetof(struct watch_filter, field)

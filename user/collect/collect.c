@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -115,6 +116,23 @@ static int set_up_book(struct collect *c, uint32_t heads)
 	return 0;
 }
 
+/*
+ * For others' flows, as many and as fast as the CPUs let them be: one of 64000 trips a second fills 4 MiB in 0.13 s, and
+ * on a busy machine who reads the records may have to wait longer than that for a CPU.
+ */
+#define WATCH_BYTES_PER_CPU (8U << 20)
+#define WATCH_BYTES_MAX (64U << 20)
+
+static uint32_t watch_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t bytes = WATCH_BYTES_PER_CPU; /* a power of two, as the kernel wants it */
+
+	while (bytes < WATCH_BYTES_MAX && bytes < WATCH_BYTES_PER_CPU * cpus)
+		bytes *= 2;
+	return bytes;
+}
+
 static int load(struct collect *c, const struct probe_wish *wish)
 {
 	int rc;
@@ -127,6 +145,8 @@ static int load(struct collect *c, const struct probe_wish *wish)
 	bpf_map__set_autocreate(c->skel->maps.stalls, wish->stalls);
 	bpf_map__set_autocreate(c->skel->maps.fired, wish->stalls);
 	bpf_map__set_autocreate(c->skel->maps.runners, wish->stalls);
+	if (wish->stalls && !wish->heads)
+		bpf_map__set_max_entries(c->skel->maps.records, watch_bytes());
 	rc = set_up_book(c, wish->heads);
 	if (rc)
 		return rc;
