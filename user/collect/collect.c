@@ -121,7 +121,7 @@ static int set_up_book(struct collect *c, uint32_t heads)
  * on a busy machine who reads the records may have to wait longer than that for a CPU.
  */
 #define WATCH_BYTES_PER_CPU (8U << 20)
-#define WATCH_BYTES_MAX (64U << 20)
+#define WATCH_BYTES_MAX     (64U << 20)
 
 static uint32_t watch_bytes(void)
 {
