@@ -96,19 +96,26 @@ static __always_inline __u64 announced_datagram(const struct sock *sk, __u64 *id
 static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 {
 	__u64 id, skb = announced_datagram(sk, &id);
+	__u32 ready = sk->sk_receive_queue.qlen == 1 ? turn->taken + 1 : turn->ready + 1;
+	bool wanted;
 
 	/* One message is under way at a time, so an unreadable number is the expected one; the server's
 	 * is the one that it then sends back (udp_queued). */
 	if (id == SEQ_UNREADABLE && turn->now.role == ROLE_CLIENT)
 		id = turn->now.send_id;
-	turn->ready++;
-	if (sk->sk_receive_queue.qlen == 1)
-		turn->ready = turn->taken + 1;
-	if (turn->now.role == ROLE_CLIENT && config.driver_seq_mask && id != turn->now.send_id)
+	wanted =
+		turn->now.role != ROLE_CLIENT || !config.driver_seq_mask || id == turn->now.send_id;
+	/* What was received and answered meanwhile: see is_wanted() in syscall.bpf.c. */
+	if (turn->now.phase == PHASE_SEND && !after(ready, turn->taken))
+		wanted = false;
+	/* In this order: a reader on another CPU looks at both. */
+	if (wanted)
+		WRITE_ONCE(turn->wanted, ready);
+	WRITE_ONCE(turn->ready, ready);
+	if (!wanted)
 		return false;
 	turn_begin_receive(turn);
 	turn->now.recv_id = id;
-	turn->wanted = turn->ready;
 	turn_take_arrival(turn, skb);
 	if (turn->taken == turn->wanted) { /* the faster reader */
 		turn_read(turn);

@@ -66,7 +66,7 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 	__u64 announced = n->softirq_t[HOOK_data_ready - HOOK_irq];
 	bool woken = reader->waking_sk == (__u64)sk && reader->waking >= announced;
 
-	if (reader->on < announced || reader->off > announced)
+	if (!announced || reader->on < announced || reader->off > announced)
 		return;
 	/* It slept, but not for this: until it reads, the data waits for the program, not the program for its CPU. */
 	if (config.wakeups && !woken && !reader->preempted)
@@ -79,14 +79,26 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 	n->reader_cpu[0] = reader->waking_cpu;
 }
 
-/* UDP: is the datagram that was just received the one that the turn waits for? */
+/*
+ * UDP: is the datagram that was just received the one that the turn waits for? It is taken for that, too, when it is not
+ * announced yet: the CPU that queued it may stand still in between, and the reader have answered when it goes on.
+ */
 static __always_inline bool is_wanted(struct turn *turn, int ret, __u64 now)
 {
+	struct turn_lines *n = &turn->now;
+
 	/* A call that does not wait: another CPU may be queueing just now, so this tells nothing. */
 	if (ret < 0)
 		return false;
 	turn->taken_at = now;
-	return ++turn->taken == turn->wanted;
+	turn->taken++;
+	if (n->phase == PHASE_RECEIVE)
+		return turn->taken == turn->wanted;
+	if (turn->taken != turn->wanted && !after(turn->taken, turn->ready))
+		return false;
+	turn_begin_receive(turn);
+	n->recv_id = n->role == ROLE_CLIENT ? n->send_id : SEQ_UNREADABLE;
+	return true;
 }
 
 static __always_inline int received(struct sock *sk, int ret, int flags)
@@ -100,8 +112,6 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 		return 0;
 	if (turn->now.proto == IPPROTO_TCP)
 		turn_begin_receive(turn); /* its arrival was not seen: go on without it */
-	else if (turn->now.phase != PHASE_RECEIVE)
-		return 0;
 	turn_read(turn);
 	take_wakeup(turn, sk);
 	hit(turn, HOOK_recv_exit, now);

@@ -63,6 +63,9 @@ struct cpu_state cpu_states[CPUS] SEC(".bss") __weak LINED;
 struct arrival arrivals[SLOTS] SEC(".bss") __weak LINED;
 struct reader readers[SLOTS] SEC(".bss") __weak LINED;
 
+/* For what another CPU looks at meanwhile: the compiler keeps the order of such stores. */
+#define WRITE_ONCE(place, value) (*(volatile __typeof__(place) *)&(place) = (value))
+
 /* TCP sequence numbers wrap (RFC 9293, 3.4). */
 static __always_inline bool after(__u32 a, __u32 b)
 {

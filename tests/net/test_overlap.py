@@ -87,6 +87,23 @@ def test_a_stalled_server_cannot_hide(pair, proto):
     assert out["rtt"]["p50_ns"] < 20e6
 
 
+def test_a_stalled_client_goes_on(pair):
+    """The replies to what was under way lie in its socket, all of them late: each makes room for a new message."""
+    with serve(pair.server, pair.server_addr):
+        with started(LAYOVER, "ping", pair.server_addr, "--no-split", "-j", "-u", "--depth", "2", "-t", "2.5",
+                     "--timeout", "20ms", "-w", "0", netns=pair.client) as client:
+            time.sleep(0.5)
+            for _ in range(5):
+                os.kill(client.pid, signal.SIGSTOP)
+                time.sleep(0.1)
+                os.kill(client.pid, signal.SIGCONT)
+                time.sleep(0.1)
+            out, err = client.communicate(timeout=20)
+    assert client.returncode == 0, err
+    rtt = json.loads(out)["rtt"]
+    assert rtt["late"] >= 3 and pair.missing(rtt) == 0 and rtt["count"] > 1000
+
+
 @pytest.mark.parametrize("mode", [["--rate", "2000"], ["--depth", "8"]])
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_losses_are_counted(pair, mode, side):

@@ -41,6 +41,7 @@ void flight_send(struct flight *f, uint64_t seq, uint64_t intended, uint64_t act
 	slot->intended = intended ? intended : actual;
 	slot->actual = actual;
 	slot->bytes = bytes;
+	slot->late = false;
 	atomic_store_explicit(&slot->answered, false, memory_order_relaxed);
 	atomic_store_explicit(&slot->seq, seq, memory_order_release);
 	atomic_store_explicit(&f->sent, seq, memory_order_release);
@@ -93,6 +94,7 @@ bool flight_reply(struct flight *f, uint64_t carried, uint32_t bytes, uint64_t n
 		f->newest = seq;
 	if (f->timeout_ns && now - slot->actual > f->timeout_ns) {
 		f->out->late += measured;
+		slot->late = true;
 		return false;
 	}
 	atomic_store_explicit(&f->done, f->done + 1, memory_order_release);

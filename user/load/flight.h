@@ -18,6 +18,7 @@ struct flight_slot {
 	uint64_t actual;      /* when it was */
 	uint32_t bytes;       /* of its reply */
 	atomic_bool answered;
+	bool late; /* the receiver's: the answer came after the timeout */
 };
 
 /* One thread sends, the same or another one receives. */

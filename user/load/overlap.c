@@ -283,7 +283,10 @@ static int open_loop(struct overlap *o)
 
 /* --- the window ---------------------------------------------------------------------------------- */
 
-/* Datagrams that are not answered in time: the oldest first, up to the first one that still may be. */
+/*
+ * Datagrams that were not answered in time, each once: the oldest first, up to the first one that still may be. When it
+ * was this process that stood still, the late answer is there before anybody looked at the time.
+ */
 static uint64_t expire(const struct overlap *o, uint64_t *oldest, uint64_t now)
 {
 	uint64_t expired = 0;
@@ -291,8 +294,10 @@ static uint64_t expire(const struct overlap *o, uint64_t *oldest, uint64_t now)
 	for (; *oldest <= o->c->seq; (*oldest)++) {
 		const struct flight_slot *slot = &o->flight.slots[*oldest % FLIGHT_SLOTS];
 
-		if (atomic_load(&slot->answered))
+		if (atomic_load(&slot->answered)) {
+			expired += slot->late;
 			continue;
+		}
 		if (!o->flight.timeout_ns || now - slot->actual <= o->flight.timeout_ns)
 			break;
 		expired++;
