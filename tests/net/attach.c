@@ -15,9 +15,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "attach: cannot load an object\n");
 		return 1;
 	}
-	bpf_object__for_each_program(
-		program,
-		object) if (!bpf_program__attach(program)) return 1; /* libbpf has said why */
+	bpf_object__for_each_program (program, object)
+		if (!bpf_program__attach(program))
+			return 1; /* libbpf has said why */
 	puts("ready");
 	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)

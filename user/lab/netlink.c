@@ -125,9 +125,9 @@ static int read_state(const struct nlmsghdr *header, void *arg)
 	const struct nlattr *attr;
 	bool *up = arg;
 
-	mnl_attr_for_each(attr, header, sizeof(struct ifinfomsg)) if (mnl_attr_get_type(attr) ==
-								      IFLA_OPERSTATE) *up =
-		mnl_attr_get_u8(attr) == IF_OPER_UP;
+	mnl_attr_for_each (attr, header, sizeof(struct ifinfomsg))
+		if (mnl_attr_get_type(attr) == IFLA_OPERSTATE)
+			*up = mnl_attr_get_u8(attr) == IF_OPER_UP;
 	return MNL_CB_OK;
 }
 

@@ -88,8 +88,7 @@ static int read_family(const struct nlmsghdr *header, void *arg)
 	struct asking *asking = arg;
 	const struct nlattr *attr;
 
-	mnl_attr_for_each(attr, header, sizeof(struct genlmsghdr))
-	{
+	mnl_attr_for_each (attr, header, sizeof(struct genlmsghdr)) {
 		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
 			asking->family = mnl_attr_get_u16(attr);
 	}
@@ -116,8 +115,7 @@ static int read_napi(const struct nlmsghdr *header, void *arg)
 	struct netdev_napi napi = {0, -1, 0, -1, -1, -1, -1};
 	const struct nlattr *attr;
 
-	mnl_attr_for_each(attr, header, sizeof(struct genlmsghdr))
-	{
+	mnl_attr_for_each (attr, header, sizeof(struct genlmsghdr)) {
 		int64_t value = number(attr);
 
 		switch (mnl_attr_get_type(attr)) {
@@ -154,8 +152,7 @@ static int read_queue(const struct nlmsghdr *header, void *arg)
 	struct netdev_queue queue = {0};
 	const struct nlattr *attr;
 
-	mnl_attr_for_each(attr, header, sizeof(struct genlmsghdr))
-	{
+	mnl_attr_for_each (attr, header, sizeof(struct genlmsghdr)) {
 		int64_t value = number(attr);
 
 		switch (mnl_attr_get_type(attr)) {
