@@ -105,7 +105,7 @@ static __always_inline bool udp_arrived(struct turn *turn, struct sock *sk)
 		id = turn->now.send_id;
 	wanted =
 		turn->now.role != ROLE_CLIENT || !config.driver_seq_mask || id == turn->now.send_id;
-	/* What was received and answered meanwhile: see is_wanted() in syscall.bpf.c. */
+	/* What was received and answered meanwhile: see udp_taken() in syscall.bpf.c. */
 	if (turn->now.phase == PHASE_SEND && !after(ready, turn->taken))
 		wanted = false;
 	/* In this order: a reader on another CPU looks at both. */

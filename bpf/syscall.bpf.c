@@ -80,10 +80,10 @@ static __always_inline void take_wakeup(struct turn *turn, const struct sock *sk
 }
 
 /*
- * UDP: is the datagram that was just received the one that the turn waits for? It is taken for that, too, when it is not
+ * Counts a received datagram. True when it is the one that the turn waits for. It is taken for that, too, when it is not
  * announced yet: the CPU that queued it may stand still in between, and the reader have answered when it goes on.
  */
-static __always_inline bool is_wanted(struct turn *turn, int ret, __u64 now)
+static __always_inline bool udp_taken(struct turn *turn, int ret, __u64 now)
 {
 	struct turn_lines *n = &turn->now;
 
@@ -108,7 +108,7 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 
 	if (!turn || (flags & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
-	if (turn->now.proto == IPPROTO_UDP ? !is_wanted(turn, ret, now) : ret <= 0)
+	if (turn->now.proto == IPPROTO_UDP ? !udp_taken(turn, ret, now) : ret <= 0)
 		return 0;
 	if (turn->now.proto == IPPROTO_TCP)
 		turn_begin_receive(turn); /* its arrival was not seen: go on without it */

@@ -121,7 +121,7 @@ class Pair:
 
     def missing(self, rtt):
         """How many of a ping's datagrams were taken away on purpose: not for want of a CPU."""
-        return rtt["lost"] + rtt["lost_unmeasured"] - rtt["late"] - self.overflows()
+        return rtt["lost"] + rtt["lost_unmeasured"] - self.overflows()
 
     def remove(self):
         for netns in (self.client, self.server):

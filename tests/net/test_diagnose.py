@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """watch and diagnose: other programs' flows, the causes of their waits, each made on purpose."""
+import functools
 import json
 import os
 import shutil
@@ -158,12 +159,14 @@ def fast(flow):
 def test_a_small_rcvbuf_cures_some():
     """600 bytes are no small segment to a sender whose MSS is half of a tiny window; how many turns still wait is
     chance, and as each takes a thousand times as long, so does nearly all of the time."""
-    sick, cured = [[scenario(name) for _ in range(3)] for name in ("header-body", "header-body-small-rcvbuf")]
-    for flow in sick:
-        assert known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
-    for flow in cured:  # a turn may well wait for a window that tiny
-        assert known(flow) <= known(sick[0]) | {("receive_window", "proven")}
-    assert max(fast(flow) for flow in cured) > 2 * max(1, *(fast(flow) for flow in sick))
+    def check():  # a server without its CPU lets the tiny window fill
+        sick, cured = [[scenario(name) for _ in range(3)] for name in ("header-body", "header-body-small-rcvbuf")]
+        for flow in sick:
+            assert known(flow) == {("nagle", "proven"), ("delayed_ack", "proven")}
+        for flow in cured:
+            assert known(flow) <= known(sick[0])
+        assert max(fast(flow) for flow in cured) > 2 * max(1, *(fast(flow) for flow in sick))
+    steady(check)
 
 
 def test_one_of_many_in_the_lab():
@@ -323,15 +326,18 @@ def test_watch_counts_every_turn(pair):
 
 
 def test_watch_filters(pair):
+    def check(args, seen):
+        flows = watch("-n", 1, "-i", "700ms", "--port", 5000, *args)[0]["flows"]
+        assert bool(flows) == seen, (args, flows)
+        for flow in flows:
+            assert flow["turn"]["count"] > 50 and flow["both_ends"] and flow["remote"] == f"{pair.server_addr}:5000"
+
     with program(pair.server, SERVER, pair.server_addr) as server, \
-            program(pair.client, CLIENT, pair.server_addr, "one", "10") as client:
+            program(pair.client, CLIENT, pair.server_addr, "one", "30") as client:
         for args, seen in ((["--pid", client.pid], True), (["--pid", server.pid], True), (["--pid", os.getpid()], False),
                            (["--addr", pair.client_addr], True), (["--addr", "192.0.2.9"], False),
                            (["--comm", "nosuch"], False)):
-            flows = watch("-n", 1, "-i", "700ms", "--port", 5000, *args)[0]["flows"]
-            assert bool(flows) == seen, (args, flows)
-            for flow in flows:
-                assert flow["turn"]["count"] > 10 and flow["both_ends"] and flow["remote"] == f"{pair.server_addr}:5000"
+            steady(functools.partial(check, args, seen))
 
 
 def test_watch_by_cgroup(pair, cgroups):

@@ -395,10 +395,10 @@ def attach(netns, dev, direction, section):
 def test_lost_requests_and_replies(pair, side):
     attach(getattr(pair, side), pair.dev, "egress", "drop")
     with serve(pair.server, pair.server_addr):
-        rtt = ping(pair.server_addr, "-u", "-w", 0, "-i", 1009, "--timeout", "50ms",
+        rtt = ping(pair.server_addr, "-u", "-w", 0, "-i", 1009, "--timeout", "100ms",
                    netns=pair.client)["rtt"]
     assert pair.missing(rtt) == 13 and rtt["count"] == 1009 - rtt["lost"]
-    assert rtt["duplicated"] == 0
+    assert rtt["duplicated"] == 0 and rtt["out_of_order"] == 0
 
 
 def test_doubled_messages(pair):

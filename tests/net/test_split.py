@@ -122,7 +122,6 @@ def late_announcements():
         if attached.stdout.readline() != "ready\n":
             pytest.skip("this kernel has no sk_data_ready: since 6.3")
         yield
-        attached.stdin.close()
 
 
 @two_cpus
